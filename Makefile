@@ -1,0 +1,51 @@
+# Two commands do all the set-up: `make demo` shows Wavedex at work, `make test` runs every test.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: help setup demo test lint format types bench clean
+
+help:
+	@echo "make demo    set up and index a year of real flights"
+	@echo "make test    set up and run every test"
+	@echo "make setup   only set up $(VENV)"
+	@echo "make lint    check style, formatting and the import layers"
+	@echo "make format  format the code"
+	@echo "make types   check the types"
+	@echo "make bench   measure probe, transition and scan, with checked answers"
+
+setup: $(READY)
+
+$(READY): pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "Wavedex needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	@java -version >/dev/null 2>&1 || \
+	  echo "No Java found: everything works but Spark, which needs Java 17 or later."
+	@touch $(READY)
+
+demo: setup
+	@$(BIN)/python demo/flights.py
+
+test: setup
+	$(BIN)/python -m pytest -n 2 --dist worksteal
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+
+format: setup
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+types: setup
+	$(BIN)/mypy
+
+bench: setup
+	$(BIN)/python -m bench
+
+clean:
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

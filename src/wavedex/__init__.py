@@ -1,0 +1,53 @@
+"""Wavedex keeps the recent past indexed: the last W slots of your data by key, from plain files, with no server.
+
+>>> import datetime as dt, tempfile
+>>> import pyarrow as pa
+>>> import wavedex as wx
+>>> schema = pa.schema(
+...     [("user", pa.string()), ("at", pa.timestamp("us", "UTC")), ("amount", pa.int64())]
+... )
+>>> folder = tempfile.TemporaryDirectory()
+>>> idx = wx.WaveIndex.create(
+...     f"{folder.name}/sales.wx", schema, key="user", time="at", window=7, indexes=3
+... )
+>>> noon = dt.datetime(2026, 1, 1, 12, tzinfo=dt.UTC)
+>>> rows = [
+...     {"user": "ann", "at": noon + dt.timedelta(days=day), "amount": day} for day in range(10)
+... ]
+>>> idx.append(pa.Table.from_pylist(rows, schema)).rows
+7
+>>> idx.probe("ann", since="2026-01-09")["amount"].to_pylist()
+[8, 9]
+>>> folder.cleanup()
+"""
+
+from __future__ import annotations
+
+import os
+
+from wavedex import errors
+from wavedex.errors import WavedexError
+from wavedex.index import Appended, Snapshot, Surroundings, WaveIndex
+
+__version__ = "0.1.0"
+
+
+def open(  # noqa: A001 - the contract's name
+    path: str | os.PathLike[str], *, surroundings: Surroundings | None = None
+) -> WaveIndex:
+    """Open the index at a path, to read from it and to write to it.
+
+    Raises NotAnIndex where there is none, NewerFormat where a newer Wavedex wrote it.
+    """
+    return WaveIndex.open(path, surroundings=surroundings)
+
+
+__all__ = [
+    "Appended",
+    "Snapshot",
+    "Surroundings",
+    "WaveIndex",
+    "WavedexError",
+    "errors",
+    "open",
+]

@@ -1,0 +1,1 @@
+"""Mechanism: carries out a plan over the shards of an index."""

@@ -1,0 +1,88 @@
+"""What a plan asks of one shard, worked out before anything is written.
+
+Operations are carried out on drafts: a draft says which parts a sub-index starts from, what is deleted from them, and
+which slots are added, from the present snapshot or from the arriving batch. Only the last draft of each name is then
+written, so that a sub-index which a plan copies, deletes from and adds to is written once. How it is written is the
+update technique's business (`wavedex.engine.technique`).
+
+Pure: opens no file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from wavedex.plan import Add, Amend, Build, Copy, Delete, Drop, Merge, Operation, Rename
+from wavedex.store.part import Part, Slots
+
+_NONE: Slots = frozenset()
+
+
+@dataclass(frozen=True)
+class Draft:
+    """A sub-index in the making.
+
+    It starts from `parts`, loses `deleted`, and gains `old` slots from the present snapshot and the arriving rows of
+    `arriving`. `copied` says that another name keeps the parts, `merged` that it must end up as one packed part.
+    """
+
+    parts: tuple[Part, ...] = ()
+    deleted: Slots = _NONE
+    old: Slots = _NONE
+    arriving: Slots = _NONE
+    copied: bool = False
+    merged: bool = False
+
+    def add(self, slots: Slots, arriving: Slots) -> Draft:
+        """With more slots: those that arrive from the batch, the others from the snapshot."""
+        return replace(
+            self, old=self.old | (slots - arriving), arriving=self.arriving | (slots & arriving)
+        )
+
+    def delete(self, slots: Slots) -> Draft:
+        """Without some slots, whether they are in its parts or were to be added."""
+        return replace(
+            self,
+            old=self.old - slots,
+            arriving=self.arriving - slots,
+            deleted=self.deleted | (slots - self.old - self.arriving),
+        )
+
+    @property
+    def own(self) -> tuple[Part, ...]:
+        """Its parts, showing what is left of them."""
+        shown = (part.show(part.shown - self.deleted) for part in self.parts)
+        return tuple(part for part in shown if part.shown)
+
+    @property
+    def is_untouched(self) -> bool:
+        """Whether it is just what it started from."""
+        return not (self.deleted or self.old or self.arriving or self.merged)
+
+
+def draft_plan(
+    operations: Iterable[Operation], present: Mapping[str, tuple[Part, ...]], arriving: Slots
+) -> dict[str, Draft]:
+    """The draft of every sub-index and temporary that there is after the operations."""
+    drafts = {name: Draft(parts) for name, parts in present.items()}
+    for operation in operations:
+        match operation:
+            case Build(slots, target):
+                drafts[target] = Draft().add(slots, arriving)
+            case Add(slots, target):
+                drafts[target] = drafts[target].add(slots, arriving)
+            case Delete(slots, target):
+                drafts[target] = drafts[target].delete(slots)
+            case Copy(source, target):
+                drafts[target] = replace(drafts[source], copied=True)
+            case Rename(source, target):
+                drafts[target] = drafts.pop(source)
+            case Drop(target):
+                del drafts[target]
+            case Merge(target):
+                drafts[target] = replace(drafts[target], merged=True)
+            case Amend(slots, target):
+                draft = drafts[target]
+                drafts[target] = replace(draft, arriving=draft.arriving | slots)
+    return drafts

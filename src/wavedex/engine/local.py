@@ -1,0 +1,98 @@
+"""The local engine: shards on threads of this process.
+
+Splits the arriving rows by shard, runs each shard's share of the plan, and gathers what the next manifest will name.
+NumPy and Arrow let go of the interpreter while they sort, copy and write, so two shards keep two cores busy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+import pyarrow as pa
+
+from wavedex.engine.shard import ShardTask, Workshop, run_shard, stem_prefix
+from wavedex.log import DATA, Manifest, SubIndex
+from wavedex.plan import Operation, apply
+from wavedex.store.order import stable_order
+from wavedex.store.part import Slots
+from wavedex.store.reading import shard_of
+
+
+class LocalEngine:
+    """Runs plans over all shards of an index."""
+
+    def __init__(self, workshop: Workshop, shards: int, threads: int | None = None) -> None:
+        self.workshop = workshop
+        self.shards = shards
+        self.threads = threads or min(shards, os.cpu_count() or 1)
+
+    def run(
+        self,
+        operations: Sequence[Operation],
+        manifest: Manifest,
+        batch: pa.RecordBatch | None,
+        arriving: Slots,
+        oldest_kept: int,
+        token: str,
+    ) -> dict[str, SubIndex]:
+        """The sub-indexes and temporaries after the operations, their new files written and lasting.
+
+        Where it raises, the files that it had begun are removed again.
+        """
+        subs = {**manifest.indexes, **manifest.temps}
+        commit = manifest.commit + 1
+        batches = self._split(batch)
+        tasks = [
+            ShardTask(
+                shard=shard,
+                operations=tuple(operations),
+                present={name: sub.shards[shard] for name, sub in subs.items()},
+                constituents=frozenset(manifest.indexes),
+                arriving=arriving,
+                batch=batches[shard],
+                commit=commit,
+                oldest_kept=oldest_kept,
+                token=token,
+            )
+            for shard in range(self.shards)
+        ]
+        try:
+            results = self._run_all(tasks)
+        except Exception:
+            self.discard(commit, token)
+            raise
+        layout = apply({name: sub.slots for name, sub in subs.items()}, operations)
+        return {
+            name: SubIndex(slots, tuple(result[name] for result in results))
+            for name, slots in layout.items()
+        }
+
+    def discard(self, commit: int, token: str) -> None:
+        """Remove the files of an attempt that will not be committed."""
+        files = self.workshop.files
+        prefix = stem_prefix(commit, token)
+        for name in files.list(DATA):
+            if f"{DATA}/{name}".startswith(prefix):
+                files.remove(f"{DATA}/{name}")
+
+    def _run_all(self, tasks: list[ShardTask]) -> list[dict[str, tuple]]:  # type: ignore[type-arg]
+        if self.threads == 1:
+            return [run_shard(self.workshop, task) for task in tasks]
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(lambda task: run_shard(self.workshop, task), tasks))
+
+    def _split(self, batch: pa.RecordBatch | None) -> list[pa.RecordBatch | None]:
+        """The rows of each shard."""
+        if batch is None or self.shards == 1:
+            return [batch] * self.shards
+        spec = self.workshop.spec
+        shards = shard_of(spec.key_type.hash_array(spec.keys(batch)), self.shards)
+        order = stable_order(shards)
+        sorted_rows = batch.take(pa.array(order))
+        bounds = shards[order].searchsorted(range(self.shards + 1))
+        return [
+            sorted_rows.slice(start, stop - start)
+            for start, stop in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True)
+        ]

@@ -1,0 +1,86 @@
+"""One shard's share of a plan: the function that every engine calls, on a thread or in a Spark task.
+
+It reads the shard's present parts and the arriving rows that hash to it, writes new files under names of its own, and
+returns what each sub-index is then made of. It commits nothing and removes nothing, so that running it twice, or killing
+it half-way, does no harm.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.engine.draft import draft_plan
+from wavedex.engine.technique import Bench, Technique
+from wavedex.log import DATA
+from wavedex.plan import Operation
+from wavedex.slots import Slotting
+from wavedex.store.entries import EntrySpec
+from wavedex.store.files import Files
+from wavedex.store.inplace import Updater
+from wavedex.store.part import Part, Slots
+from wavedex.store.room import Sizes
+
+
+@dataclass(frozen=True)
+class Workshop:
+    """What is the same for all shards and all plans of an index."""
+
+    files: Files
+    spec: EntrySpec
+    slotting: Slotting
+    technique: Technique
+    sizes: Sizes
+
+
+@dataclass(frozen=True)
+class ShardTask:
+    """One shard's share.
+
+    `present` are its parts by the names of sub-indexes and temporaries, `constituents` the names that readers see,
+    `arriving` the slots that the batch brings, some of them perhaps without rows, and `batch` the rows.
+    """
+
+    shard: int
+    operations: tuple[Operation, ...]
+    present: Mapping[str, tuple[Part, ...]]
+    constituents: frozenset[str]
+    arriving: Slots
+    batch: pa.RecordBatch | None
+    commit: int
+    oldest_kept: int
+    token: str
+
+
+def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]]:
+    """Carry out the operations for one shard and return the parts of every name there is then."""
+    counter = itertools.count()
+    spec, slotting = workshop.spec, workshop.slotting
+
+    def rows_of(slots: Slots) -> pa.RecordBatch | None:
+        batch = task.batch
+        if batch is None or not batch.num_rows or slots >= task.arriving:
+            return batch
+        wanted = np.isin(slotting.slots_of(spec.ordinals(batch)), list(slots))
+        return batch.filter(pa.array(wanted))
+
+    bench = Bench(
+        files=workshop.files,
+        spec=spec,
+        start_of=slotting.start,
+        present=tuple(part for name in task.constituents for part in task.present.get(name, ())),
+        rows_of=rows_of,
+        stem=lambda: f"{stem_prefix(task.commit, task.token)}-{task.shard:05d}-{next(counter)}",
+        updater=Updater(workshop.files, spec, workshop.sizes, task.commit, task.oldest_kept),
+    )
+    drafts = draft_plan(task.operations, task.present, task.arriving)
+    return {name: workshop.technique.settle(draft, bench) for name, draft in drafts.items()}
+
+
+def stem_prefix(commit: int, token: str) -> str:
+    """How the names of all new files of one attempt at a commit begin."""
+    return f"{DATA}/{commit:010d}-{token}"

@@ -1,0 +1,165 @@
+"""The update techniques: how a draft becomes parts on disk (Section 2.1, and `runs`, which is ours).
+
+- `packed-shadow` writes a changed sub-index anew, packed, next to the old one.
+- `runs` writes only what arrives, as a packed part of its own next to the others; a merge makes one part of them later.
+- `in-place` writes into the sub-index's own files, into room that no reader looks at.
+- `simple-shadow` copies the files of a sub-index that readers use and updates the copy in place.
+
+The first two never change a file, so copies and slots taken over from another sub-index cost nothing but a mention.
+Knows stores and drafts, and no scheme.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import pyarrow as pa
+
+from wavedex.engine.draft import Draft
+from wavedex.errors import UnknownScheme
+from wavedex.store import open_shard
+from wavedex.store.contiguous import build_contiguous, copy_contiguous
+from wavedex.store.entries import EntrySpec, concat
+from wavedex.store.files import Files
+from wavedex.store.inplace import Updater
+from wavedex.store.packed import build_packed
+from wavedex.store.part import Part, Slots
+from wavedex.store.room import Sizes
+
+
+@dataclass
+class Bench:
+    """What a technique works with in one shard.
+
+    `present` are the parts that readers see now, `batch` the arriving rows, `rows_of` those of them that belong to some
+    slots, `start_of` the first ordinal of a slot, `stem` makes names for new files.
+    """
+
+    files: Files
+    spec: EntrySpec
+    start_of: Callable[[int], int]
+    present: tuple[Part, ...]
+    rows_of: Callable[[Slots], pa.RecordBatch | None]
+    stem: Callable[[], str]
+    updater: Updater
+    written: dict[object, tuple[Part, ...]] = field(default_factory=dict)
+
+    def old(self, slots: Slots) -> tuple[Part, ...]:
+        """The parts of the present snapshot, showing only these slots."""
+        shown = (part.show(slots) for part in self.present)
+        return tuple(part for part in shown if part.shown)
+
+    def read(self, parts: Iterable[Part], arriving: Slots) -> pa.RecordBatch | None:
+        """The rows that parts show and those that arrive, or None where there are none."""
+        batches = [
+            open_shard(self.files, self.spec, part).scan(within)
+            for part in parts
+            for within in part.ranges(part.shown, self.start_of)
+        ]
+        if arriving and (rows := self.rows_of(arriving)) is not None:
+            batches.append(rows)
+        batches = [batch for batch in batches if batch.num_rows]
+        return concat(batches) if batches else None
+
+
+class Technique(Protocol):
+    """How drafts become parts."""
+
+    @property
+    def name(self) -> str:
+        """What it is called in a definition."""
+
+    @property
+    def changes_files(self) -> bool:
+        """Whether files that readers use are written to, so that readers must say which commit they hold."""
+
+    @property
+    def defers_merges(self) -> bool:
+        """Whether sub-indexes are left in several parts, to be merged in preparation."""
+
+    def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
+        """Write what the draft needs and return its parts."""
+
+
+@dataclass(frozen=True)
+class Immutable:
+    """Files that never change: `packed-shadow`, and `runs`, which leaves several parts until they are merged."""
+
+    name: str
+    defers_merges: bool
+    changes_files: bool = False
+
+    def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
+        parts = (*draft.own, *bench.old(draft.old))
+        if draft.is_untouched or (len(parts) == 1 and parts[0].is_whole and not draft.arriving):
+            return parts
+        if self.defers_merges and not draft.merged:
+            return (*parts, *self._write((), draft.arriving, bench)) if draft.arriving else parts
+        return self._write(parts, draft.arriving, bench)
+
+    def _write(self, parts: tuple[Part, ...], arriving: Slots, bench: Bench) -> tuple[Part, ...]:
+        """Write one packed part; what two drafts share is written once."""
+        shared = (tuple((part.files["rows"].name, part.shown) for part in parts), arriving)
+        if shared not in bench.written:
+            rows = bench.read(parts, arriving)
+            held = frozenset(arriving).union(*(part.shown for part in parts))
+            bench.written[shared] = (
+                ()
+                if rows is None
+                else (build_packed(bench.files, bench.spec, bench.stem(), rows, held),)
+            )
+        return bench.written[shared]
+
+
+@dataclass(frozen=True)
+class InPlace:
+    """Files that are written into: `in-place`, and `simple-shadow`, which copies what readers use first."""
+
+    name: str
+    changes_files: bool
+    defers_merges: bool = False
+
+    def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
+        if draft.is_untouched and not draft.copied:
+            return draft.parts
+        rows = bench.read(bench.old(draft.old), draft.arriving)
+        added = draft.old | draft.arriving
+        part: Part | None = draft.parts[0] if draft.parts else None
+        if part is not None:
+            if draft.copied or (not self.changes_files and part in bench.present):
+                part = copy_contiguous(bench.files, bench.spec, bench.stem(), part)
+            for first, last in part.runs(part.held & draft.deleted):
+                dead = bench.start_of(first), bench.start_of(last + 1)
+                slots = frozenset(range(first, last + 1))
+                part = part and bench.updater.delete(part, bench.stem(), dead, slots)
+        if rows is not None:
+            if part is None:
+                part = build_contiguous(bench.files, bench.spec, bench.stem(), rows, added)
+            else:
+                part = bench.updater.add(part, bench.stem(), rows, added)
+        return () if part is None else (part,)
+
+
+TECHNIQUES: dict[str, Technique] = {
+    technique.name: technique
+    for technique in (
+        InPlace("in-place", changes_files=True),
+        InPlace("simple-shadow", changes_files=False),
+        Immutable("packed-shadow", defers_merges=False),
+        Immutable("runs", defers_merges=True),
+    )
+}
+
+
+def technique(name: str) -> Technique:
+    """The technique of that name. Raises UnknownScheme."""
+    if name not in TECHNIQUES:
+        raise UnknownScheme(
+            f"There is no update technique {name!r}. Choose one of {', '.join(TECHNIQUES)}."
+        )
+    return TECHNIQUES[name]
+
+
+__all__ = ["TECHNIQUES", "Bench", "Immutable", "InPlace", "Sizes", "Technique", "technique"]

@@ -1,0 +1,108 @@
+"""What can go wrong, by name.
+
+Every error that a user, a disk or a clock can cause is a `WavedexError`. Its class says what is wrong, its message says
+what to do, and when it is raised the index on disk is what it was before the call. Imports nothing of ours, so that every
+layer may raise these.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+
+class WavedexError(Exception):
+    """The base of all errors that Wavedex raises on purpose."""
+
+
+class BadDefinition(WavedexError):
+    """An index cannot be created, or a plan drawn, as asked for."""
+
+
+class UnknownScheme(BadDefinition):
+    """There is no scheme, update technique or format of that name."""
+
+
+class AlreadyExists(WavedexError):
+    """There is something at the path where an index was to be created."""
+
+
+class NotAnIndex(WavedexError):
+    """The path holds no index."""
+
+
+class NewerFormat(WavedexError):
+    """The index was written by a newer version of Wavedex."""
+
+
+class SchemaMismatch(WavedexError):
+    """A batch does not fit the schema of the index."""
+
+
+class MissingColumn(SchemaMismatch):
+    """A batch lacks a column, or a query names one that the index does not have."""
+
+
+class NullKeys(WavedexError):
+    """A batch has rows without a key."""
+
+
+class NullTimes(WavedexError):
+    """A batch has rows without a time."""
+
+
+class BadKey(WavedexError):
+    """A key that was asked for is not of the index's key type."""
+
+
+class BadTime(WavedexError):
+    """A time or slot that was given cannot be understood or is out of range."""
+
+
+class SlotBackwards(WavedexError):
+    """A batch brings rows for a slot that has already passed."""
+
+
+class SlotConflict(WavedexError):
+    """A slot was appended before with other rows."""
+
+
+class GapTooLarge(WavedexError):
+    """A batch would skip more empty slots than `max_gap` allows."""
+
+
+class OutsideWindow(WavedexError):
+    """Rows lie outside the window: too old, or not yet arrived."""
+
+
+class TooLarge(WavedexError):
+    """A shard would grow past what one file can hold."""
+
+
+class ConcurrentWrite(WavedexError):
+    """Another writer is at work on the index, or committed first."""
+
+
+class DiskFull(WavedexError):
+    """The disk has no room for the change."""
+
+
+class ReadOnly(WavedexError):
+    """The index lies in a folder that cannot be written to."""
+
+
+class Damaged(WavedexError):
+    """Files of the index are damaged, truncated or missing.
+
+    `findings` holds one line for each file or rule that is broken.
+    """
+
+    def __init__(self, findings: Sequence[str] | str) -> None:
+        self.findings = (findings,) if isinstance(findings, str) else tuple(findings)
+        count = len(self.findings)
+        head = "The index is damaged" + (f" in {count} places" if count > 1 else "")
+        advice = "Restore the named files from a copy, or build the index anew from its source."
+        super().__init__(f"{head}: {'; '.join(self.findings)}. {advice}")
+
+
+class PreparationOwed(WavedexError):
+    """Rows were committed, but the work ahead for the next slot failed; the next write does it first."""

@@ -1,0 +1,6 @@
+"""What users hold: the wave index and its snapshots."""
+
+from wavedex.index.snapshot import Snapshot
+from wavedex.index.wave import Appended, Surroundings, WaveIndex
+
+__all__ = ["Appended", "Snapshot", "Surroundings", "WaveIndex"]

@@ -1,0 +1,132 @@
+"""Which of the arriving rows may enter, as which slots, and what is said of the others.
+
+Looks at slot numbers, the scheme's newest slot and what was delivered before; touches no file. Late rows, repeated slots,
+slots that go backwards and gaps are told apart here and nowhere else.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+
+from wavedex.errors import GapTooLarge, OutsideWindow, SlotBackwards, SlotConflict
+from wavedex.index.arriving import Arriving
+from wavedex.index.definition import Definition
+from wavedex.plan import WaveState
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """The rows that enter, the slots that they bring (none where all were there before), and what they are known by.
+
+    `late` counts rows that were dropped as too old.
+    """
+
+    rows: Arriving
+    slots: list[int]
+    identities: Mapping[int, str]
+    late: int
+
+
+def admit(
+    arriving: Arriving,
+    slot: int | None,
+    state: WaveState | None,
+    delivered: Mapping[int, str],
+    definition: Definition,
+) -> Admitted:
+    """Decide about an append. Raises OutsideWindow, SlotBackwards, SlotConflict or GapTooLarge."""
+    rows, late = arriving, 0
+    if state is not None:
+        rows, late = _without_too_old(arriving, state, definition)
+    identities = rows.identities()
+    if slot is not None and not arriving.batch.num_rows:
+        identities[slot] = f"0:{0:016x}"
+    slots = sorted(identities)
+    if state is not None:
+        _check_passed(slots, identities, state, delivered, definition)
+        slots = [number for number in slots if number > state.newest]
+        rows = rows.take(rows.slots > state.newest)
+    if not slots:
+        return Admitted(rows, [], {}, late)
+    _check_gaps(slots, state, definition)
+    return Admitted(rows, slots, {slot: identities[slot] for slot in slots}, late)
+
+
+def admit_late(
+    arriving: Arriving, state: WaveState | None, definition: Definition
+) -> tuple[Arriving, int]:
+    """Decide about an amendment: the rows that enter, and how many are too old. Raises OutsideWindow."""
+    if not arriving.batch.num_rows:
+        return arriving, 0
+    newest = None if state is None else state.newest
+    youngest = int(arriving.slots.max())
+    if state is None or newest is None or youngest > newest:
+        raise OutsideWindow(
+            f"Slot {youngest} ({definition.slotting.label(youngest)}) has not arrived yet"
+            + (f"; the newest is {newest}" if newest is not None else "")
+            + ". Use append for new slots."
+        )
+    return _without_too_old(arriving, state, definition)
+
+
+def among(slots: npt.NDArray[np.int64], wanted: Iterable[int]) -> npt.NDArray[np.bool_]:
+    """Which of the slots are among some."""
+    return np.isin(slots, np.fromiter(wanted, np.int64))
+
+
+def _without_too_old(
+    arriving: Arriving, state: WaveState, definition: Definition
+) -> tuple[Arriving, int]:
+    oldest = state.newest - definition.window + 1
+    fits = arriving.slots >= oldest
+    late = int((~fits).sum())
+    if late and definition.late == "error":
+        slot = int(arriving.slots.min())
+        label = definition.slotting.label
+        raise OutsideWindow(
+            f"{late} rows are older than the window: the oldest is of slot {slot} ({label(slot)}), and "
+            f"the window begins with {oldest} ({label(oldest)}). Leave them out, or create the index "
+            "with late='drop'."
+        )
+    return arriving.take(fits), late
+
+
+def _check_passed(
+    slots: list[int],
+    identities: Mapping[int, str],
+    state: WaveState,
+    delivered: Mapping[int, str],
+    definition: Definition,
+) -> None:
+    """Slots that are in the window already must bring the rows they brought before."""
+    for slot in slots:
+        if slot > state.newest or delivered.get(slot) == identities[slot]:
+            continue
+        label = definition.slotting.label
+        if slot in delivered:
+            raise SlotConflict(
+                f"Slot {slot} ({label(slot)}) was appended before with other rows. Use amend to add "
+                "late rows to it."
+            )
+        raise SlotBackwards(
+            f"Slot {slot} ({label(slot)}) lies before the newest slot {state.newest} "
+            f"({label(state.newest)}). Append slots in order, and use amend for late rows."
+        )
+
+
+def _check_gaps(slots: list[int], state: WaveState | None, definition: Definition) -> None:
+    known = slots if state is None else [state.newest, *slots]
+    for before, after in pairwise(known):
+        empty = after - before - 1
+        if empty > definition.max_gap:
+            label = definition.slotting.label
+            raise GapTooLarge(
+                f"Between slot {before} ({label(before)}) and slot {after} ({label(after)}) there are "
+                f"{empty} empty slots, more than max_gap={definition.max_gap}. If the times are right, "
+                "append empty slots with slot=, or create the index with a larger max_gap."
+            )

@@ -1,0 +1,169 @@
+"""What arrives: any table, checked against the schema and turned into one Arrow batch of entries with their slots.
+
+Nothing is guessed. A column may be of another width or unit than the schema's where no value changes by it; anything else
+is refused by name before the index is touched.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+
+from wavedex import slots
+from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
+from wavedex.index.definition import Definition
+from wavedex.store.content import hash_rows
+from wavedex.store.entries import SLOT_COLUMN, one_batch
+
+_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """Rows that arrived: the entries, the slot of each, and how many had no key and were skipped."""
+
+    batch: pa.RecordBatch
+    slots: npt.NDArray[np.int64]
+    null_keys: int
+
+    def take(self, which: npt.NDArray[np.bool_]) -> Arriving:
+        """Some of the rows."""
+        if which.all():
+            return self
+        return Arriving(self.batch.filter(pa.array(which)), self.slots[which], self.null_keys)
+
+    def identities(self) -> dict[int, str]:
+        """For each slot, its number of rows and their order-free hash: the same rows, the same identity."""
+        distinct, place = np.unique(self.slots, return_inverse=True)
+        counts = np.bincount(place, minlength=len(distinct))
+        sums = np.zeros(len(distinct), np.uint64)
+        np.add.at(sums, place, hash_rows(self.batch))
+        return {
+            int(slot): f"{count}:{content:016x}"
+            for slot, count, content in zip(distinct, counts.tolist(), sums.tolist(), strict=True)
+        }
+
+
+def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
+    """Check what a user handed in. Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes or BadTime."""
+    table = _fit(_to_table(data), definition)
+    table, null_keys = _without_null_keys(table, definition)
+    if definition.time is None:
+        if slot is None:
+            raise BadTime("This index has no time column. Say which slot the batch is: slot=N.")
+        numbers = pa.array(np.full(table.num_rows, slot, np.int64))
+        table = table.append_column(definition.spec.schema.field(SLOT_COLUMN), numbers)
+    batch = one_batch(table.cast(definition.spec.schema))
+    found = definition.slotting.slots_of(slots.ordinals(batch.column(definition.spec.order_place)))
+    if slot is not None and (found != slot).any():
+        other = int(found[found != slot][0])
+        raise BadTime(
+            f"slot={slot} was given, but rows of the batch are of slot {other} "
+            f"({definition.slotting.label(other)}). Leave slot= out, or send that slot's rows alone."
+        )
+    return Arriving(batch, found, null_keys)
+
+
+def _to_table(data: Any) -> pa.Table:
+    if isinstance(data, pa.Table):
+        return data
+    if isinstance(data, pa.RecordBatch):
+        return pa.Table.from_batches([data])
+    if hasattr(data, "__arrow_c_stream__"):
+        return pa.table(data)
+    raise SchemaMismatch(
+        f"Cannot read a {type(data).__name__} as a table. Pass a pyarrow Table or RecordBatch, or a "
+        "pandas or Polars data frame."
+    )
+
+
+def _fit(table: pa.Table, definition: Definition) -> pa.Table:
+    """The columns of the schema, in its order and types."""
+    names = [name for name in table.column_names if not _PANDAS_INDEX.fullmatch(name)]
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise SchemaMismatch(f"The batch has the column {min(twice)!r} twice. Rename one of them.")
+    missing = [field.name for field in definition.schema if field.name not in names]
+    if missing:
+        raise MissingColumn(
+            f"The batch lacks {', '.join(map(repr, missing))}. It has {', '.join(names) or 'no columns'}."
+        )
+    unknown = [name for name in names if name not in definition.accepted]
+    if unknown:
+        raise SchemaMismatch(
+            f"The index has no column {', '.join(map(repr, unknown))}. Drop it from the batch, or "
+            "create an index whose schema has it."
+        )
+    columns = [_cast(table.column(field.name), field) for field in definition.schema]
+    return pa.table(columns, schema=definition.schema)
+
+
+def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if column.type != field.type:
+        if not pt.is_null(column.type) and _family(column.type) != _family(field.type):
+            raise _other_type(column, field)
+        try:
+            column = column.cast(field.type)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            raise _other_type(column, field, str(error)) from None
+    if not field.nullable and column.null_count:
+        raise SchemaMismatch(
+            f"Column {field.name!r} has {column.null_count} nulls, and the schema allows none there."
+        )
+    return column
+
+
+def _other_type(column: pa.ChunkedArray, field: pa.Field, why: str = "") -> SchemaMismatch:
+    reason = f" without loss ({why})" if why else ""
+    return SchemaMismatch(
+        f"Column {field.name!r} is of type {column.type}, and the index has {field.type}, to which it "
+        f"cannot be converted{reason}. Cast it before you append."
+    )
+
+
+def _family(kind: pa.DataType) -> str:
+    """Types between which values may pass where they fit."""
+    if pt.is_dictionary(kind):
+        return _family(kind.value_type)
+    if pt.is_timestamp(kind):
+        return "instant" if kind.tz is not None else "wall clock"
+    for name, test in _FAMILIES.items():
+        if test(kind):
+            return name
+    return str(kind)
+
+
+_FAMILIES = {
+    "integer": pt.is_integer,
+    "float": pt.is_floating,
+    "text": lambda kind: pt.is_string(kind) or pt.is_large_string(kind) or pt.is_string_view(kind),
+    "bytes": lambda kind: pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind),
+    "date": pt.is_date,
+    "decimal": pt.is_decimal,
+    "list": lambda kind: pt.is_list(kind) or pt.is_large_list(kind),
+    "struct": pt.is_struct,
+}
+
+
+def _without_null_keys(table: pa.Table, definition: Definition) -> tuple[pa.Table, int]:
+    if definition.time is not None and (nulls := table.column(definition.time).null_count):
+        raise NullTimes(
+            f"{nulls} of {table.num_rows} rows have no {definition.time!r}. Every row needs a time; "
+            "leave those rows out."
+        )
+    keys = table.column(definition.key)
+    if not keys.null_count:
+        return table, 0
+    if definition.nulls == "error":
+        raise NullKeys(
+            f"{keys.null_count} of {table.num_rows} rows have no {definition.key!r}. Leave them out, "
+            "or create the index with nulls='skip'."
+        )
+    return table.filter(pc.is_valid(keys)), keys.null_count

@@ -1,0 +1,246 @@
+"""What an index is: the answers given when it was created, checked, and written once as `index.json`.
+
+Everything that a later reader or writer must know and that never changes stands here; what changes with every commit
+stands in the manifests. Plain JSON; the schema is Arrow's own message in base64, with a readable copy beside it.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pyarrow as pa
+
+from wavedex import slots
+from wavedex.engine.technique import Technique, technique
+from wavedex.errors import BadDefinition, Damaged, MissingColumn, NewerFormat, UnknownScheme
+from wavedex.plan import SCHEMES, Scheme, options_of, scheme
+from wavedex.store.entries import SLOT_COLUMN, EntrySpec
+from wavedex.store.keys import key_type
+from wavedex.store.records import RecordFormat
+from wavedex.store.room import Sizes
+
+FORMAT = 1
+"""The format version that this code writes. Readers refuse a higher one."""
+SHARDS_MAX = 65_536
+
+
+@dataclass(frozen=True)
+class Definition:
+    """A wave index as it was created. Build one with `define`, which checks it.
+
+    `schema` has the columns that are kept, `accepted` the names of all that a batch may have.
+    """
+
+    schema: pa.Schema
+    accepted: frozenset[str]
+    key: str
+    time: str | None
+    slotting: slots.Slotting
+    window: int
+    indexes: int
+    scheme_name: str
+    update: str
+    shards: int
+    format: str
+    nulls: str
+    late: str
+    max_gap: int
+    growth: float
+    first_room: int
+    spread: bool
+
+    @cached_property
+    def spec(self) -> EntrySpec:
+        """The entries as they are stored."""
+        if self.time is not None:
+            return EntrySpec(self.schema, self.key, self.time)
+        hidden = pa.field(SLOT_COLUMN, pa.int64(), nullable=False)
+        return EntrySpec(self.schema.append(hidden), self.key, SLOT_COLUMN)
+
+    @cached_property
+    def scheme(self) -> Scheme:
+        """The planner. Deletion is prepared ahead where the sub-index is copied to be updated."""
+        wanted = {"spread": self.spread, "ahead": self.update == "simple-shadow"}
+        known = options_of(self.scheme_name)
+        options = {name: value for name, value in wanted.items() if name in known}
+        return scheme(self.scheme_name, self.window, self.indexes, **options)
+
+    @cached_property
+    def technique(self) -> Technique:
+        """How sub-indexes are updated."""
+        return technique(self.update)
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """The sizes of room in buckets that grow."""
+        return Sizes(self.growth, self.first_room)
+
+    def to_bytes(self) -> bytes:
+        """The content of `index.json`."""
+        body = {
+            "format": FORMAT,
+            "kind": "wave",
+            "schema": base64.b64encode(self.schema.serialize()).decode(),
+            "accepted": sorted(self.accepted),
+            "columns": {field.name: str(field.type) for field in self.schema},
+            "key": self.key,
+            "time": self.time,
+            "slots": self.slotting.to_json(),
+            "window": self.window,
+            "indexes": self.indexes,
+            "scheme": self.scheme_name,
+            "update": self.update,
+            "shards": self.shards,
+            "file_format": self.format,
+            "nulls": self.nulls,
+            "late": self.late,
+            "max_gap": self.max_gap,
+            "growth": self.growth,
+            "first_room": self.first_room,
+            "spread": self.spread,
+        }
+        return (json.dumps(body, indent=2) + "\n").encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> Definition:
+        """The definition in a file's content. Raises NewerFormat or Damaged."""
+        try:
+            body = json.loads(data)
+            version = int(body["format"])
+        except (ValueError, KeyError, TypeError) as error:
+            raise Damaged(f"{name} is no definition ({error})") from error
+        if version > FORMAT:
+            raise NewerFormat(
+                f"{name} has format {version}; this version of Wavedex reads up to {FORMAT}. "
+                "Install a newer Wavedex."
+            )
+        try:
+            return cls(
+                schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(body["schema"]))),
+                accepted=frozenset(body["accepted"]),
+                key=body["key"],
+                time=body["time"],
+                slotting=slots.from_json(body["slots"]),
+                window=body["window"],
+                indexes=body["indexes"],
+                scheme_name=body["scheme"],
+                update=body["update"],
+                shards=body["shards"],
+                format=body["file_format"],
+                nulls=body["nulls"],
+                late=body["late"],
+                max_gap=body["max_gap"],
+                growth=body["growth"],
+                first_room=body["first_room"],
+                spread=body["spread"],
+            )
+        except (ValueError, KeyError, TypeError, pa.ArrowInvalid, BadDefinition) as error:
+            raise Damaged(f"{name} is no definition ({error})") from error
+
+
+def define(
+    schema: pa.Schema,
+    *,
+    key: str,
+    time: str | None,
+    slot: str | int | None,
+    zone: str,
+    origin: Any,
+    window: int,
+    indexes: int,
+    scheme: str,
+    update: str,
+    include: Sequence[str] | None,
+    shards: int,
+    format: str,  # noqa: A002 - the contract's name
+    nulls: str,
+    late: str,
+    max_gap: int | None,
+    growth: float,
+    first_room: int,
+    spread: bool,
+) -> Definition:
+    """Check the answers and return the definition. Raises BadDefinition and its kin."""
+    if not isinstance(schema, pa.Schema):
+        raise BadDefinition(f"schema is a {type(schema).__name__}; pass a pyarrow.Schema.")
+    if not isinstance(key, str):
+        raise BadDefinition("key is not the name of one column; composite keys are not there yet.")
+    for role, name in (("key", key), ("time", time)):
+        if name is not None and name not in schema.names:
+            raise MissingColumn(_no_column(f"{role}={name!r}", schema))
+    _check_names(schema)
+    kept = schema if include is None else _included(schema, include, key, time)
+    _check_whole("window", window, 1)
+    _check_whole("indexes", indexes, 1)
+    _check_whole("shards", shards, 1, SHARDS_MAX)
+    max_gap = window if max_gap is None else max_gap
+    _check_whole("max_gap", max_gap, 0)
+    _check_choice("nulls", nulls, ("error", "skip"))
+    _check_choice("late", late, ("error", "drop"))
+    _check_choice("format", format, ("arrow",))
+    if scheme not in SCHEMES:
+        raise UnknownScheme(f"There is no scheme {scheme!r}. Choose one of {', '.join(SCHEMES)}.")
+    time_type = None if time is None else schema.field(time).type
+    definition = Definition(
+        schema=kept,
+        accepted=frozenset(schema.names),
+        key=key,
+        time=time,
+        slotting=slots.slotting(time_type, slot, zone, origin),
+        window=window,
+        indexes=indexes,
+        scheme_name=scheme,
+        update=update,
+        shards=shards,
+        format=format,
+        nulls=nulls,
+        late=late,
+        max_gap=max_gap,
+        growth=float(growth),
+        first_room=first_room,
+        spread=bool(spread),
+    )
+    key_type(schema.field(key).type)
+    _ = definition.scheme, definition.sizes
+    if definition.technique.name in ("in-place", "simple-shadow"):
+        RecordFormat(definition.spec)
+    return definition
+
+
+def _check_names(schema: pa.Schema) -> None:
+    if SLOT_COLUMN in schema.names:
+        raise BadDefinition(f"The column name {SLOT_COLUMN} is taken. Rename that column.")
+    twice = {name for name in schema.names if schema.names.count(name) > 1}
+    if twice:
+        raise BadDefinition(f"The schema has the column {min(twice)!r} twice. Rename one of them.")
+
+
+def _included(schema: pa.Schema, include: Sequence[str], key: str, time: str | None) -> pa.Schema:
+    if isinstance(include, str):
+        raise BadDefinition("include is one string; pass a list of column names.")
+    for name in include:
+        if name not in schema.names:
+            raise MissingColumn(_no_column(f"include has {name!r}", schema))
+    wanted = {*include, key, time}
+    return pa.schema([field for field in schema if field.name in wanted])
+
+
+def _no_column(what: str, schema: pa.Schema) -> str:
+    return f"{what}, but there is no such column. The columns are {', '.join(schema.names)}."
+
+
+def _check_whole(name: str, value: Any, least: int, most: int | None = None) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise BadDefinition(f"{name}={value!r} is not a whole number of at least {least}.")
+    if most is not None and value > most:
+        raise BadDefinition(f"{name}={value} is more than {most}.")
+
+
+def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UnknownScheme(f"{name}={value!r} is none of {', '.join(map(repr, choices))}.")

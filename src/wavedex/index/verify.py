@@ -1,0 +1,69 @@
+"""Is everything as it should be? Reads every byte of one commit and checks every checksum and every rule.
+
+Reports all that it finds, a line each, and repairs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from wavedex.errors import Damaged
+from wavedex.index.definition import Definition
+from wavedex.log import Manifest, SubIndex
+from wavedex.plan import WaveState, apply, operation_from_json
+from wavedex.store import Files, Part, open_shard
+
+
+def find_damage(definition: Definition, files: Files, manifest: Manifest) -> list[str]:
+    """What is wrong with a commit; empty where all is well."""
+    findings = list(_check_layout(definition, manifest))
+    seen: set[str] = set()
+    for name, sub in [*manifest.indexes.items(), *manifest.temps.items()]:
+        findings += _check_sub_index(name, sub)
+        for shard, parts in enumerate(sub.shards):
+            for part in parts:
+                if part.files["directory"].name not in seen:
+                    seen.add(part.files["directory"].name)
+                    findings += _check_part(definition, files, part, shard)
+    return findings
+
+
+def _check_layout(definition: Definition, manifest: Manifest) -> Iterator[str]:
+    """The sub-indexes hold what the scheme says, and every slot of the window is in exactly one of them."""
+    if manifest.state is None:
+        return
+    state = WaveState.from_json(dict(manifest.state))
+    layout = {name: sub.slots for name, sub in [*manifest.indexes.items(), *manifest.temps.items()]}
+    planned = apply(layout, [operation_from_json(operation) for operation in manifest.owed])
+    if planned != state.layout:
+        yield f"commit {manifest.commit} holds other slots than its scheme planned"
+    for slot in range(state.newest - definition.window + 1, state.newest + 1):
+        holders = [name for name, sub in manifest.indexes.items() if slot in sub.slots]
+        if len(holders) != 1:
+            yield f"slot {slot} is in {len(holders)} sub-indexes"
+
+
+def _check_sub_index(name: str, sub: SubIndex) -> Iterator[str]:
+    for shard, parts in enumerate(sub.shards):
+        shown = frozenset().union(*(part.shown for part in parts))
+        if not shown <= sub.slots:
+            yield f"sub-index {name} shows slots in shard {shard} that it does not hold"
+
+
+def _check_part(definition: Definition, files: Files, part: Part, shard: int) -> list[str]:
+    try:
+        opened = open_shard(files, definition.spec, part)
+        findings = [*opened.findings(), *opened.placement_findings(shard, definition.shards)]
+        ordinals = definition.spec.ordinals(opened.scan(None))
+        strangers = set(np.unique(definition.slotting.slots_of(ordinals)).tolist()) - part.held
+        if strangers:
+            findings.append(f"{part.files['rows'].name} has rows of slot {min(strangers)}")
+    except FileNotFoundError as error:
+        return [f"{error.filename} is missing"]
+    except Damaged as error:
+        return list(error.findings)
+    except Exception as error:  # Damaged bytes can make Arrow or NumPy fail in any way.
+        return [f"{part.files['rows'].name} or its directory cannot be read ({error})"]
+    return findings

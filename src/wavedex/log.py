@@ -1,0 +1,208 @@
+"""The log: the complete state of an index after each commit, in one small file each, and how a next one comes to be.
+
+A commit is one new manifest. All files that it names last before it is written, and it appears under its number all at
+once, or not at all where that number is taken. A crash therefore leaves the old state and some files that nobody names.
+Readers take no lock: a manifest and the files it names never change, except that in-place stores grow into room that no
+manifest shows. Vacuum removes manifests first and then the files that no kept one names.
+
+Knows files and parts. What a scheme's state or an owed operation means is not its business: those are plain JSON here.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import xxhash
+
+from wavedex.errors import ConcurrentWrite, Damaged
+from wavedex.store.files import FileRef, Files
+from wavedex.store.part import Part, Slots, from_ranges, to_ranges
+
+LOG = "log"
+DATA = "data"
+LOCK = "lock"
+
+
+@dataclass(frozen=True)
+class SubIndex:
+    """A sub-index or temporary: the slots it covers, and its parts, shard by shard."""
+
+    slots: Slots
+    shards: tuple[tuple[Part, ...], ...]
+
+    @property
+    def parts(self) -> Iterator[Part]:
+        """All parts of all shards."""
+        return (part for parts in self.shards for part in parts)
+
+    @property
+    def rows(self) -> int:
+        """The rows in its files."""
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def bytes(self) -> int:
+        """The size of its files."""
+        return sum(part.bytes for part in self.parts)
+
+    def to_json(self) -> dict[str, Any]:
+        """As a manifest holds it."""
+        shards = [[part.to_json() for part in parts] for parts in self.shards]
+        return {"slots": to_ranges(self.slots), "shards": shards}
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> SubIndex:
+        """The sub-index that a manifest holds."""
+        shards = tuple(tuple(map(Part.from_json, parts)) for parts in data["shards"])
+        return cls(from_ranges(data["slots"]), shards)
+
+
+@dataclass(frozen=True)
+class Manifest:
+    """The state of an index after one commit.
+
+    `state` is the scheme's, None while the index is new; `owed` the operations of a preparation that was not done yet;
+    `delivered` says for each slot of the window which rows it was appended with; `totals` counts since the beginning.
+    """
+
+    commit: int
+    operation: str
+    written_at: str
+    state: Mapping[str, Any] | None = None
+    indexes: Mapping[str, SubIndex] = field(default_factory=dict)
+    temps: Mapping[str, SubIndex] = field(default_factory=dict)
+    owed: tuple[Mapping[str, Any], ...] = ()
+    delivered: Mapping[int, str] = field(default_factory=dict)
+    totals: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def files(self) -> dict[str, FileRef]:
+        """Every file that it names."""
+        subs = [*self.indexes.values(), *self.temps.values()]
+        return {ref.name: ref for sub in subs for part in sub.parts for ref in part.files.values()}
+
+    def to_bytes(self) -> bytes:
+        """The content of its file: JSON, with a checksum over the rest."""
+        body = {
+            "commit": self.commit,
+            "operation": self.operation,
+            "written_at": self.written_at,
+            "state": self.state,
+            "indexes": {name: sub.to_json() for name, sub in self.indexes.items()},
+            "temps": {name: sub.to_json() for name, sub in self.temps.items()},
+            "owed": list(self.owed),
+            "delivered": {str(slot): rows for slot, rows in sorted(self.delivered.items())},
+            "totals": dict(self.totals),
+        }
+        text = json.dumps(body, separators=(",", ":"))
+        checksum = xxhash.xxh64_hexdigest(text.encode())
+        return f'{{"checksum":"{checksum}","manifest":{text}}}\n'.encode()
+
+    @classmethod
+    def from_bytes(cls, data: bytes, name: str) -> Manifest:
+        """The manifest in a file's content. Raises Damaged where it is not what was written."""
+        try:
+            text = data.decode()
+            outer = json.loads(text)
+            body, checksum = outer["manifest"], outer["checksum"]
+            inner = text[text.index('"manifest":') + len('"manifest":') : text.rindex("}")]
+            if xxhash.xxh64_hexdigest(inner.encode()) != checksum:
+                raise ValueError("its checksum is another")
+            return cls(
+                commit=body["commit"],
+                operation=body["operation"],
+                written_at=body["written_at"],
+                state=body["state"],
+                indexes={name: SubIndex.from_json(sub) for name, sub in body["indexes"].items()},
+                temps={name: SubIndex.from_json(sub) for name, sub in body["temps"].items()},
+                owed=tuple(body["owed"]),
+                delivered={int(slot): rows for slot, rows in body["delivered"].items()},
+                totals=body["totals"],
+            )
+        except (ValueError, KeyError, TypeError) as error:
+            raise Damaged(f"{name} is no manifest ({error})") from error
+
+
+def manifest_name(commit: int) -> str:
+    """The file of a commit."""
+    return f"{LOG}/{commit:020d}.json"
+
+
+class Log:
+    """The manifests of one index."""
+
+    def __init__(self, files: Files) -> None:
+        self.files = files
+
+    def commits(self) -> list[int]:
+        """The numbers of the commits that are kept, oldest first."""
+        names = self.files.list(LOG)
+        return sorted(
+            int(name[:20]) for name in names if name.endswith(".json") and name[:20].isdigit()
+        )
+
+    def latest(self) -> Manifest:
+        """The newest manifest."""
+        while True:
+            commits = self.commits()
+            if not commits:
+                raise Damaged(f"{LOG}/ holds no manifest")
+            try:
+                return self.read(commits[-1])
+            except FileNotFoundError:
+                continue  # It was vacuumed after a newer one had come; look again.
+
+    def read(self, commit: int) -> Manifest:
+        """The manifest of a commit. Raises FileNotFoundError where it is not kept."""
+        name = manifest_name(commit)
+        return Manifest.from_bytes(self.files.read(name), name)
+
+    def commit(self, manifest: Manifest, token: str) -> None:
+        """Publish the next manifest.
+
+        REQUIRES: the content of every file that it names lasts.
+        Raises ConcurrentWrite where another writer was first; nothing has changed then.
+        """
+        draft = f"{LOG}/{manifest.commit:020d}.{token}.tmp"
+        try:
+            self.files.sync_folder(DATA)
+            self.files.create(draft, lambda sink: sink.write(manifest.to_bytes()))
+            self.files.sync(draft)
+            self.files.link(draft, manifest_name(manifest.commit))
+            self.files.sync_folder(LOG)
+        except FileExistsError:
+            raise ConcurrentWrite(
+                f"Another writer committed {manifest.commit} to {self.files.root} first. Nothing was "
+                "changed; do it again on the new state."
+            ) from None
+        finally:
+            self.files.remove(draft)
+
+    def vacuum(self, keep: int) -> list[str]:
+        """Remove all but the newest `keep` manifests and the files that none of the kept ones names.
+
+        Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held. Returns what was removed.
+        """
+        commits = self.commits()
+        old = [
+            manifest_name(commit)
+            for commit in commits[:-keep]
+            if not self.files.is_pinned(manifest_name(commit))
+        ]
+        gone = set(old)
+        kept = [self.read(commit) for commit in commits if manifest_name(commit) not in gone]
+        named = {name for manifest in kept for name in manifest.files}
+        drafts = [f"{LOG}/{name}" for name in self.files.list(LOG) if name.endswith(".tmp")]
+        data = [f"{DATA}/{name}" for name in self.files.list(DATA)]
+        doomed = [*old, *drafts, *(name for name in data if name not in named)]
+        for name in doomed:
+            self.files.remove(name)
+        return doomed
+
+    def discard(self, names: Iterable[str]) -> None:
+        """Remove files of a change that failed before it was committed."""
+        for name in names:
+            self.files.remove(name)

@@ -1,0 +1,225 @@
+"""What can be done to sub-indexes: the operations of Section 2.2, as plain values.
+
+A scheme answers with operations and performs none; an engine performs them, a cost model adds them
+up, `wavedex plan` prints them. This module says what they are, how they are printed, how they are
+stored as JSON, and (`apply`) what they do to a layout, which is the map from a sub-index's name to
+the slots it holds, its time-set. Two of them, `Merge` and `Amend`, leave the layout as it is:
+engines use them, no planner plans them.
+
+Knows slot numbers and names only: never rows, files or the clock.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, TypeAlias
+
+Slots: TypeAlias = frozenset[int]
+Layout: TypeAlias = Mapping[str, Slots]
+
+
+def _braces(slots: Slots) -> str:
+    return "{" + ", ".join(map(str, sorted(slots))) + "}"
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """Build `target` afresh, packed, over `slots`; what had its name is replaced (BuildIndex).
+
+    >>> print(Build(frozenset({11, 2, 3}), "I1"))
+    build({2, 3, 11}) -> I1
+    """
+
+    slots: Slots
+    target: str
+
+    def __str__(self) -> str:
+        return f"build({_braces(self.slots)}) -> {self.target}"
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """Add `slots` to `target`, which holds none of them yet (AddToIndex)."""
+
+    slots: Slots
+    target: str
+
+    def __str__(self) -> str:
+        return f"add({_braces(self.slots)}, {self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    """Delete `slots` from `target`, which holds all of them (DeleteFromIndex)."""
+
+    slots: Slots
+    target: str
+
+    def __str__(self) -> str:
+        return f"delete({_braces(self.slots)}, {self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Make `target` a copy of `source`; what had its name is replaced."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"copy({self.source}, {self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Rename:
+    """Give `source` the name `target`; what had that name before is dropped."""
+
+    source: str
+    target: str
+
+    def __str__(self) -> str:
+        return f"rename({self.source}, {self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Throw `target` away as a whole (DropIndex)."""
+
+    target: str
+
+    def __str__(self) -> str:
+        return f"drop({self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Merge:
+    """Rewrite `target` as one packed file; it holds what it held."""
+
+    target: str
+
+    def __str__(self) -> str:
+        return f"merge({self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Amend:
+    """Bring late rows for `slots`, all of which `target` holds already."""
+
+    slots: Slots
+    target: str
+
+    def __str__(self) -> str:
+        return f"amend({_braces(self.slots)}, {self.target})"
+
+
+Operation: TypeAlias = Build | Add | Delete | Copy | Rename | Drop | Merge | Amend
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The operations of one slot.
+
+    After `transition` the slot can be queried; `preparation` is work done ahead for later slots, on
+    which no answer depends. An operation that names old slots reads them from the constituents as
+    they were before the transition, or, in the preparation, as they are after it.
+    """
+
+    transition: tuple[Operation, ...] = ()
+    preparation: tuple[Operation, ...] = ()
+
+
+_KINDS: dict[str, type[Any]] = {
+    kind.__name__.lower(): kind for kind in (Build, Add, Delete, Copy, Rename, Drop, Merge, Amend)
+}
+
+
+def to_json(operation: Operation) -> dict[str, Any]:
+    """Return the operation as plain JSON.
+
+    >>> to_json(Add(frozenset({11}), "I4"))
+    {'op': 'add', 'slots': [11], 'target': 'I4'}
+    """
+    data: dict[str, Any] = {"op": type(operation).__name__.lower()}
+    for field in fields(operation):
+        value = getattr(operation, field.name)
+        data[field.name] = sorted(value) if field.name == "slots" else value
+    return data
+
+
+def from_json(data: object) -> Operation:
+    """Return the operation that `to_json` made `data` of; raise ValueError for anything else."""
+    if not isinstance(data, dict):
+        raise ValueError(f"an operation is a JSON object, not {data!r}")
+    name = data.get("op")
+    kind = _KINDS.get(name) if isinstance(name, str) else None
+    if kind is None:
+        raise ValueError(f"no operation is called {name!r}; there are {', '.join(_KINDS)}")
+    expected = [field.name for field in fields(kind)]
+    if set(data) != {"op", *expected}:
+        raise ValueError(f"{name} has the fields {', '.join(expected)}, not those of {data!r}")
+    arguments: dict[str, object] = {}
+    for field_name in expected:
+        value = data[field_name]
+        if field_name == "slots":
+            arguments["slots"] = slots_from_json(value)
+        elif isinstance(value, str) and value:
+            arguments[field_name] = value
+        else:
+            raise ValueError(f"{field_name} is the name of a sub-index, not {value!r}")
+    operation: Operation = kind(**arguments)
+    return operation
+
+
+def slots_from_json(data: object) -> Slots:
+    """Return the slots of a JSON list; raise ValueError for anything but distinct integers."""
+    if not isinstance(data, list) or any(type(slot) is not int for slot in data):
+        raise ValueError(f"slots are a list of whole numbers, not {data!r}")
+    slots = frozenset(data)
+    if len(slots) != len(data):
+        raise ValueError(f"a slot is listed twice in {data!r}")
+    return slots
+
+
+def apply(layout: Layout, operations: Iterable[Operation]) -> dict[str, Slots]:
+    """Return the layout that `operations`, carried out in order, make of `layout`.
+
+    Raises AssertionError where an operation makes no sense: a name that is not there, a slot added
+    that is held, a slot deleted or amended that is not. Only a mistake in a planner or in a
+    hand-made plan can cause that.
+
+    >>> apply({"I1": frozenset({1, 2})}, [Delete(frozenset({1}), "I1"), Add(frozenset({3}), "I1")])
+    {'I1': frozenset({2, 3})}
+    """
+    result = dict(layout)
+    for operation in operations:
+        _apply_one(result, operation)
+    return result
+
+
+def _apply_one(layout: dict[str, Slots], operation: Operation) -> None:
+    used = getattr(operation, "source", operation.target)
+    if used not in layout and not isinstance(operation, Build):
+        raise AssertionError(f"{operation}: there is no {used} in {sorted(layout)}")
+    match operation:
+        case Build(slots, target):
+            layout[target] = slots
+        case Add(slots, target):
+            if not slots.isdisjoint(layout[target]):
+                raise AssertionError(f"{operation}: {target} holds some of them already")
+            layout[target] |= slots
+        case Delete(slots, target):
+            if not slots <= layout[target]:
+                raise AssertionError(f"{operation}: {target} does not hold all of them")
+            layout[target] -= slots
+        case Copy(source, target):
+            layout[target] = layout[source]
+        case Rename(source, target):
+            layout[target] = layout.pop(source)
+        case Drop(target):
+            del layout[target]
+        case Amend(slots, target):
+            if not slots <= layout[target]:
+                raise AssertionError(f"{operation}: {target} does not hold all of them")
+        case Merge(_):
+            pass

@@ -1,0 +1,49 @@
+"""Throw-away waves with a hard window (RATA*, Section 4.3, Figure 17).
+
+As WATA*, but a temporary that lacks the slot that expires stands ready for each slot of the oldest
+sub-index, and takes its name. The ladder T0, T1, ... of such temporaries is used from the largest
+down; T0 holds one slot. It is raised in the preparation of the slot with which a sub-index begins
+to expire. With `spread` it has grown by then, one rung a slot, while the sub-index before it
+expired, so that no preparation after Start names more than one old slot (end of Section 4.3).
+
+The transitions are the same either way. Never deletes from a sub-index.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from wavedex.plan.ladder import grow_next, hand_over, rungs
+from wavedex.plan.operations import Add, Operation, Rename
+from wavedex.plan.state import WaveState
+from wavedex.plan.wata import Wata
+
+
+@dataclass(frozen=True)
+class Rata(Wata):
+    """RATA*; with `spread`, the preparation is spread evenly over the slots."""
+
+    spread: bool = False
+
+    name: ClassVar[str] = "rata"
+    hard: ClassVar[bool] = True
+
+    @property
+    def extra_slots(self) -> int:
+        """None: the window is hard."""
+        return 0
+
+    def arrive(self, state: WaveState, slot: int) -> list[Operation]:
+        """Plan as WATA* does; while that waits, a rung replaces the oldest sub-index."""
+        plan = super().arrive(state, slot)
+        if isinstance(plan[0], Add):
+            plan.append(Rename(rungs(state, "T")[-1], state.holder(slot - self.window)))
+        return plan
+
+    def prepare(self, state: WaveState) -> list[Operation]:
+        """Plan the ladder of the cluster that begins to expire, or a rung of the one after it."""
+        oldest, cluster = self.oldest(state)
+        if len(rungs(state, "T")) < len(cluster) - 1:
+            return hand_over(state, oldest, first=0)
+        return grow_next(state, begin=max(cluster) + 1) if self.spread else []

@@ -1,0 +1,90 @@
+"""What does a scheme remember between two slots? Its layout, and nothing else.
+
+The figures of Appendix A keep counters beside the time-sets (`last`, `TempUsed`, `DaysToAdd`, `Z`).
+All of them can be read off the time-sets, so the state is the newest slot, the slots of each
+constituent and the slots of each temporary, and a state that was stored and read back is as good as
+the one that was not. `after` is the one step from state to state: it carries operations out on the
+layout alone.
+
+Holds no rows and no file names. Slots are any integers, negative ones too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from wavedex.plan.operations import Layout, Operation, Slots, apply, slots_from_json
+
+
+@dataclass(frozen=True, slots=True)
+class WaveState:
+    """The slots of every sub-index once slot `newest` has arrived and has been prepared for.
+
+    `indexes` are the constituents I1 to In, in order, which answer queries. `temps` are the
+    temporaries of Section 4, by letter and number, which do not.
+    """
+
+    newest: int
+    indexes: Layout
+    temps: Layout
+
+    @property
+    def layout(self) -> dict[str, Slots]:
+        """Constituents and temporaries together."""
+        return {**self.indexes, **self.temps}
+
+    @property
+    def length(self) -> int:
+        """How many slots the constituents hold (the length of Section 3.3)."""
+        return sum(map(len, self.indexes.values()))
+
+    def holder(self, slot: int) -> str:
+        """Return the name of the constituent that holds `slot`; raise LookupError if none does.
+
+        COST: one set look-up a constituent.
+        """
+        for name, slots in self.indexes.items():
+            if slot in slots:
+                return name
+        raise LookupError(f"slot {slot} is in no sub-index; the newest slot is {self.newest}")
+
+    def after(self, newest: int, operations: Iterable[Operation]) -> WaveState:
+        """Return the state that `operations` lead to; names with I are constituents."""
+        layout = apply(self.layout, operations)
+        temps = sorted((name for name in layout if not name.startswith("I")), key=_by_number)
+        return WaveState(
+            newest,
+            {name: layout[name] for name in self.indexes or layout if name.startswith("I")},
+            {name: layout[name] for name in temps},
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the state as plain JSON, each set of slots as an ascending list."""
+        return {
+            "newest": self.newest,
+            "indexes": {name: sorted(slots) for name, slots in self.indexes.items()},
+            "temps": {name: sorted(slots) for name, slots in self.temps.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: object) -> WaveState:
+        """Return the state that `to_json` made `data` of; raise ValueError for anything else."""
+        if not isinstance(data, dict) or set(data) != {"newest", "indexes", "temps"}:
+            raise ValueError(f"a state is an object of newest, indexes and temps, not {data!r}")
+        if type(data["newest"]) is not int:
+            raise ValueError(f"the newest slot is a whole number, not {data['newest']!r}")
+        return cls(data["newest"], _read_layout(data["indexes"]), _read_layout(data["temps"]))
+
+
+def _by_number(name: str) -> tuple[str, int, str]:
+    """Order T2 before T10, and all T before U."""
+    return name[:1], len(name), name
+
+
+def _read_layout(data: object) -> dict[str, Slots]:
+    if not isinstance(data, dict) or not all(isinstance(name, str) and name for name in data):
+        raise ValueError(f"a layout maps the names of sub-indexes to slots, not {data!r}")
+    # JSON objects have no order that a writer must keep, so the constituents are put in theirs.
+    return {name: slots_from_json(data[name]) for name in sorted(data, key=_by_number)}

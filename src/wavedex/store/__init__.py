@@ -1,0 +1,20 @@
+"""One sub-index on disk: packed and contiguous buckets, their directories, and all access to files."""
+
+from __future__ import annotations
+
+from wavedex.store.contiguous import ContiguousShard
+from wavedex.store.entries import SLOT_COLUMN, EntrySpec
+from wavedex.store.files import FileRef, Files
+from wavedex.store.packed import PackedShard
+from wavedex.store.part import Part
+from wavedex.store.reading import Range, Shard
+
+_SHARDS: dict[str, type[Shard]] = {"packed": PackedShard, "contiguous": ContiguousShard}
+
+
+def open_shard(files: Files, spec: EntrySpec, part: Part) -> Shard:
+    """Open a part for reading."""
+    return _SHARDS[part.store](files, spec, part)
+
+
+__all__ = ["SLOT_COLUMN", "EntrySpec", "FileRef", "Files", "Part", "Range", "Shard", "open_shard"]

@@ -1,0 +1,46 @@
+"""Several arrays of different lengths in one Arrow IPC file, mapped back without a copy.
+
+The file has one record batch of one row, in which each array is a list. Any Arrow reader opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.errors import Damaged
+from wavedex.store.files import Sink
+
+
+def write_arrays(sink: Sink, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+    """Write arrays, NumPy's or Arrow's, under their names."""
+    columns = []
+    for values in arrays.values():
+        values = values if isinstance(values, pa.Array) else pa.array(values)
+        columns.append(pa.LargeListArray.from_arrays(np.array([0, len(values)]), values))
+    batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
+    write_batch(sink, batch.replace_schema_metadata(dict(metadata)))
+
+
+def read_arrays(buffer: pa.Buffer, name: str) -> tuple[dict[str, pa.Array], dict[str, str]]:
+    """The arrays and the metadata of a mapped file. Raises Damaged where it is none."""
+    batch = read_batch(buffer, name)
+    metadata = {key.decode(): text.decode() for key, text in (batch.schema.metadata or {}).items()}
+    return {field.name: batch.column(field.name)[0].values for field in batch.schema}, metadata
+
+
+def write_batch(sink: Sink, batch: pa.RecordBatch) -> None:
+    """Write an Arrow IPC file of one record batch."""
+    with pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def read_batch(buffer: pa.Buffer, name: str) -> pa.RecordBatch:
+    """The one record batch of a mapped Arrow IPC file. Raises Damaged where it cannot be read."""
+    try:
+        return pa.ipc.open_file(pa.BufferReader(buffer)).get_batch(0)
+    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, IndexError, ValueError) as error:
+        raise Damaged(f"{name} cannot be read as an Arrow file ({error})") from error

@@ -1,0 +1,77 @@
+"""What the entries of an index look like: their columns, their key, and the number they are ordered by in time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as pt
+
+from wavedex.store.keys import KeyType, key_type
+
+SLOT_COLUMN = "__slot"
+"""The column that holds an entry's slot where the index has no time column."""
+
+
+@dataclass(frozen=True)
+class EntrySpec:
+    """The columns of an entry as they are stored; `key` and `order` are names of columns."""
+
+    schema: pa.Schema
+    key: str
+    order: str
+
+    @cached_property
+    def key_type(self) -> KeyType:
+        """How keys hash and compare."""
+        return key_type(self.schema.field(self.key).type)
+
+    @cached_property
+    def key_place(self) -> int:
+        """The key's place among the columns."""
+        return int(self.schema.get_field_index(self.key))
+
+    @cached_property
+    def order_place(self) -> int:
+        """The place of the order column."""
+        return int(self.schema.get_field_index(self.order))
+
+    def keys(self, batch: pa.RecordBatch) -> pa.Array:
+        """The key column."""
+        return batch.column(self.key_place)
+
+    def ordinals(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+        """The order column as 64-bit numbers."""
+        return number_view(batch.column(self.order_place)).astype(np.int64, copy=False)
+
+
+def number_view(column: pa.Array) -> npt.NDArray[Any]:
+    """The numbers that Arrow stores for integers, dates and timestamps, without a copy.
+
+    REQUIRES: no nulls.
+    """
+    sign = "u" if pt.is_unsigned_integer(column.type) else "i"
+    view = np.frombuffer(column.buffers()[1] or b"", f"<{sign}{column.type.bit_width // 8}")
+    return view[column.offset : column.offset + len(column)]
+
+
+def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of several batches in one, whatever dictionaries they have. REQUIRES: at least one batch."""
+    if len(batches) == 1:
+        return batches[0]
+    return one_batch(pa.Table.from_batches(batches).unify_dictionaries())
+
+
+def one_batch(table: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
+    """A table's rows in one record batch."""
+    if isinstance(table, pa.RecordBatch):
+        return table
+    batches = table.combine_chunks().to_batches()
+    if not batches:
+        return pa.RecordBatch.from_pylist([], schema=table.schema)
+    return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

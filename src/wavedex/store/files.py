@@ -1,0 +1,294 @@
+"""All access to the disk, in one small object that a test can wrap to crash, tear, delay or count.
+
+Which bytes lie where is everybody else's business; this module only knows how to make a change and how to make it last.
+Reading methods change nothing. Each changing method is one change to the disk, so that a test can stop the world before
+any of them. Nothing here retries, caches or decides; the operating system's refusals come out as errors with a name.
+
+Names are relative to the root and use forward slashes.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import mmap
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import xxhash
+
+from wavedex.errors import ConcurrentWrite, Damaged, DiskFull, ReadOnly
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+
+
+@dataclass(frozen=True, slots=True)
+class FileRef:
+    """A file as a manifest names it. `checksum` is XXH64 in hexadecimal, empty for files that grow in place."""
+
+    name: str
+    bytes: int
+    checksum: str = ""
+
+
+class Sink:
+    """A file that is being written: counts and checksums what passes through it."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
+        self._hash = xxhash.xxh64()
+        self.bytes = 0
+        self.closed = False
+
+    def write(self, data: Any) -> int:
+        """Write all of `data`, however often the system has to be asked."""
+        view = memoryview(data).cast("B")
+        self._hash.update(view)
+        self.bytes += len(view)
+        done = 0
+        while done < len(view):
+            done += os.write(self._descriptor, view[done:])
+        return len(view)
+
+    def flush(self) -> None:
+        """Nothing is buffered here."""
+
+    def close(self) -> None:
+        """The descriptor belongs to `Files.create`."""
+
+    @property
+    def checksum(self) -> str:
+        """XXH64 of all bytes so far."""
+        return self._hash.hexdigest()
+
+
+class Files:
+    """The files below one folder of a local disk."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        self.root = Path(root)
+
+    def path(self, name: str) -> Path:
+        """Where `name` lies, for tools that want a path."""
+        return self.root / name
+
+    # -- reading ------------------------------------------------------------------------------
+
+    def exists(self, name: str) -> bool:
+        """Whether there is a file or folder of that name."""
+        return self.path(name).exists()
+
+    def size(self, name: str) -> int:
+        """The size in bytes. Raises FileNotFoundError."""
+        return self.path(name).stat().st_size
+
+    def list(self, folder: str) -> list[str]:
+        """The names in a folder, without the folder; empty where there is no such folder."""
+        try:
+            return os.listdir(self.path(folder))
+        except FileNotFoundError:
+            return []
+
+    def read(self, name: str) -> bytes:
+        """The whole content. Raises FileNotFoundError."""
+        return self.path(name).read_bytes()
+
+    def map(self, ref: FileRef) -> pa.Buffer:
+        """The file mapped into memory, read-only; it stays readable after its name is removed.
+
+        Raises FileNotFoundError where it is gone, and Damaged where it is shorter than it should be.
+        """
+        if ref.bytes == 0:
+            return pa.py_buffer(b"")
+        descriptor = os.open(self.path(ref.name), os.O_RDONLY)
+        try:
+            size = os.fstat(descriptor).st_size
+            if size < ref.bytes or (ref.checksum and size != ref.bytes):
+                raise Damaged(f"{ref.name} has {size} bytes, not {ref.bytes}")
+            return pa.py_buffer(mmap.mmap(descriptor, ref.bytes, prot=mmap.PROT_READ))
+        finally:
+            os.close(descriptor)
+
+    # -- changing -----------------------------------------------------------------------------
+
+    def make_folder(self, name: str) -> None:
+        """Create a folder, and those above it, unless it is there."""
+        with _named_errors(self.path(name)):
+            self.path(name).mkdir(parents=True, exist_ok=True)
+
+    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+        """Write a new file. It lasts only once it is synced. Raises FileExistsError where there is one."""
+        path = self.path(name)
+        with _named_errors(path):
+            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+            try:
+                sink = Sink(descriptor)
+                fill(sink)
+            finally:
+                os.close(descriptor)
+        return FileRef(name, sink.bytes, sink.checksum)
+
+    def copy(self, source: str, target: str, size: int) -> None:
+        """Copy the first `size` bytes of a file to a new name, sharing blocks where the disk can."""
+        with (
+            _named_errors(self.path(target)),
+            open(self.path(source), "rb") as old,
+            open(self.path(target), "xb") as new,
+        ):
+            while (done := new.tell()) < size:
+                if not (data := old.read(min(1 << 22, size - done))):
+                    raise Damaged(f"{source} has {done} bytes, not {size}")
+                new.write(data)
+
+    def resize(self, name: str, size: int) -> None:
+        """Grow a file with zeros that have room on the disk, or cut it off."""
+        with _named_errors(self.path(name)), open(self.path(name), "r+b") as file:
+            old = os.fstat(file.fileno()).st_size
+            if size <= old:
+                file.truncate(size)
+                return
+            try:
+                os.posix_fallocate(file.fileno(), old, size - old)
+            except OSError:
+                file.truncate(old)
+                raise
+
+    def patch(self, name: str, offset: int, data: Any) -> None:
+        """Write bytes at an offset of a file that exists."""
+        with _named_errors(self.path(name)), open(self.path(name), "r+b") as file:
+            file.seek(offset)
+            file.write(memoryview(data).cast("B"))
+
+    def scatter(
+        self, name: str, positions: npt.NDArray[np.int64], rows: npt.NDArray[np.void]
+    ) -> None:
+        """Write records of equal width to the given record positions of a file that is large enough."""
+        if not len(rows):
+            return
+        with (
+            _named_errors(self.path(name)),
+            open(self.path(name), "r+b") as file,
+            mmap.mmap(file.fileno(), 0) as target,
+        ):
+            records = np.frombuffer(target, dtype=rows.dtype)
+            records[positions] = rows
+            del records
+
+    def sync(self, name: str) -> None:
+        """Make the content of a file last."""
+        with _named_errors(self.path(name)):
+            _fsync(self.path(name), os.O_RDWR)
+
+    def sync_folder(self, name: str) -> None:
+        """Make the names in a folder last."""
+        with _named_errors(self.path(name)):
+            _fsync(self.path(name), os.O_RDONLY | os.O_DIRECTORY)
+
+    def link(self, source: str, target: str) -> None:
+        """Give a file a second name, only if that name is free. Raises FileExistsError."""
+        with _named_errors(self.path(target)):
+            os.link(self.path(source), self.path(target))
+
+    def remove(self, name: str) -> None:
+        """Remove a file; one that is gone already is fine."""
+        with _named_errors(self.path(name)), contextlib.suppress(FileNotFoundError):
+            os.unlink(self.path(name))
+
+    def remove_tree(self, name: str) -> None:
+        """Remove a folder and all that is in it."""
+        with _named_errors(self.path(name)):
+            shutil.rmtree(self.path(name))
+
+    # -- locks --------------------------------------------------------------------------------
+
+    @contextlib.contextmanager
+    def lock(self, name: str) -> Iterator[None]:
+        """Hold the one writer's lock, which the system takes back when its process ends.
+
+        Raises ConcurrentWrite at once where another writer holds it.
+        """
+        with _named_errors(self.path(name)):
+            descriptor = os.open(self.path(name), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise ConcurrentWrite(
+                    f"Another writer is at work on {self.root}. Try again when it has finished."
+                ) from None
+            yield
+        finally:
+            os.close(descriptor)
+
+    def pin(self, name: str) -> Pin:
+        """Hold a file so that `is_pinned` sees it. Raises FileNotFoundError where it is gone."""
+        return Pin(self.path(name))
+
+    def is_pinned(self, name: str) -> bool:
+        """Whether any process holds a pin on the file."""
+        try:
+            descriptor = os.open(self.path(name), os.O_RDONLY)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(descriptor)
+        return False
+
+
+class Pin:
+    """A shared lock on a file, held for as long as this object lives."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDONLY)
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+        if os.fstat(self._descriptor).st_nlink == 0:
+            self.close()
+            raise FileNotFoundError(errno.ENOENT, "removed while it was being pinned", str(path))
+
+    def close(self) -> None:
+        """Let go."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def __del__(self) -> None:
+        with contextlib.suppress(AttributeError):
+            self.close()
+
+
+def _fsync(path: Path, flags: int) -> None:
+    descriptor = os.open(path, flags)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _named_errors(path: Path) -> Iterator[None]:
+    """Give the system's refusals their names."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in _FULL:
+            raise DiskFull(
+                f"No room to write {path}. Free some space and try again; nothing was changed."
+            ) from error
+        if error.errno in _REFUSED:
+            raise ReadOnly(
+                f"Not allowed to write {path}. Open the index as a user who may write there."
+            ) from error
+        raise

@@ -1,0 +1,350 @@
+"""Keys: what may be one, how it hashes, how it sorts, and how one is compared without making an object of it.
+
+Every key type is brought to one of two plain forms, a whole number or bytes, whose order is the key's order: numbers,
+dates, timestamps, decimals and booleans are the number that Arrow stores, strings and binary are their bytes. The plain
+form is what a directory compares; the hash is Spark's `xxhash64` of the same value, so that Spark, NumPy and a single
+call agree on a key's shard.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+import decimal
+import operator
+import struct
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.types as pt
+import xxhash
+
+from wavedex.errors import BadDefinition, BadKey
+from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
+
+Plain = int | bytes
+I64 = npt.NDArray[np.int64]
+
+_PER_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
+
+
+def key_type(arrow_type: pa.DataType) -> KeyType:
+    """The key type for an Arrow type. Raises BadDefinition for types that are no good as keys."""
+    if pt.is_integer(arrow_type) or pt.is_date(arrow_type) or pt.is_timestamp(arrow_type):
+        return NumberKey(arrow_type)
+    if pt.is_boolean(arrow_type):
+        return BooleanKey(arrow_type)
+    if pt.is_decimal128(arrow_type):
+        return DecimalKey(arrow_type)
+    if (
+        pt.is_string(arrow_type)
+        or pt.is_large_string(arrow_type)
+        or pt.is_binary(arrow_type)
+        or pt.is_large_binary(arrow_type)
+    ):
+        return BytesKey(arrow_type)
+    raise BadDefinition(
+        f"A column of type {arrow_type} cannot be a key. Use an integer, string, binary, date, "
+        "timestamp, decimal128 or boolean column."
+    )
+
+
+class KeyType:
+    """What the stores and the index need to know of a key."""
+
+    def __init__(self, arrow_type: pa.DataType) -> None:
+        self.arrow_type = arrow_type
+
+    def plain(self, value: Any) -> Plain:
+        """The plain form of a key given by a user. Raises BadKey where it is of the wrong type."""
+        raise NotImplementedError
+
+    def hash(self, plain: Plain) -> int:
+        """The hash of one key, from 0 to 2**64 - 1."""
+        raise NotImplementedError
+
+    def hash_array(self, keys: pa.Array) -> U64:
+        """The hashes of a column without nulls."""
+        raise NotImplementedError
+
+    def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
+        """A function that gives the plain form of the key at a row, at the cost of a look into memory."""
+        raise NotImplementedError
+
+    def codes(self, keys: pa.Array) -> I64:
+        """Numbers that sort as the keys of this column do, equal only for equal keys."""
+        ranked = keys.dictionary_encode()
+        order = pc.sort_indices(ranked.dictionary)
+        ranks = np.empty(len(order), np.int64)
+        ranks[order.to_numpy()] = np.arange(len(order))
+        return ranks[ranked.indices.to_numpy()]
+
+    def array(self, values: Iterable[Any]) -> pa.Array:
+        """Keys given by a user as a column. Raises BadKey where one is of the wrong type."""
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        if (
+            isinstance(values, pa.Array)
+            and values.type == self.arrow_type
+            and not values.null_count
+        ):
+            return values
+        plain = [
+            self.plain(value.as_py() if isinstance(value, pa.Scalar) else value) for value in values
+        ]
+        return self._from_plain(plain)
+
+    def _from_plain(self, plain: list[Any]) -> pa.Array:
+        return pa.array(plain, self.arrow_type)
+
+    def parse(self, text: str) -> Any:
+        """The key that a person typed. Raises BadKey."""
+        raise NotImplementedError
+
+    def _refuse(self, value: Any) -> BadKey:
+        return BadKey(
+            f"{value!r} ({type(value).__name__}) is no key of this index, whose keys are of type "
+            f"{self.arrow_type}. Pass a value of that type."
+        )
+
+
+class NumberKey(KeyType):
+    """Integers of all widths, dates and timestamps: the number that Arrow stores."""
+
+    def __init__(self, arrow_type: pa.DataType) -> None:
+        super().__init__(arrow_type)
+        self.width_bytes = arrow_type.bit_width // 8
+        signed = not pt.is_unsigned_integer(arrow_type)
+        self.dtype = np.dtype(f"<{'i' if signed else 'u'}{self.width_bytes}")
+        self._format: Any = {1: "b", 2: "h", 4: "i", 8: "q"}[self.width_bytes]
+        if not signed:
+            self._format = self._format.upper()
+        limits = np.iinfo(self.dtype)
+        self._least, self._most = int(limits.min), int(limits.max)
+        wide = pt.is_int64(arrow_type) or pt.is_uint64(arrow_type) or pt.is_timestamp(arrow_type)
+        self._as_long = wide or pt.is_uint32(arrow_type)
+
+    def plain(self, value: Any) -> Plain:
+        if pt.is_integer(self.arrow_type):
+            if type(value) is not int:
+                if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
+                    raise self._refuse(value)
+                value = operator.index(value)
+            if not self._least <= value <= self._most:
+                raise self._refuse(value)
+            return int(value)
+        return self._plain_time(value)
+
+    def _plain_time(self, value: Any) -> int:
+        if isinstance(value, np.datetime64):
+            fits = not np.isnat(value)
+        elif pt.is_date(self.arrow_type):
+            fits = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
+        else:
+            aware = self.arrow_type.tz is not None
+            fits = isinstance(value, dt.datetime) and (value.tzinfo is not None) == aware
+        if not fits:
+            raise self._refuse(value)
+        try:
+            return int(pa.scalar(value, self.arrow_type).value)
+        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
+            raise self._refuse(value) from None
+
+    def hash(self, plain: Plain) -> int:
+        number = self._hashed(plain)
+        if self._as_long:
+            return xxhash.xxh64_intdigest(struct.pack("<Q", number & 0xFFFFFFFFFFFFFFFF), SEED)
+        return xxhash.xxh64_intdigest(struct.pack("<I", number & 0xFFFFFFFF), SEED)
+
+    def hash_array(self, keys: pa.Array) -> U64:
+        numbers = self._hashed(self._view(keys))
+        if self._as_long:
+            return hash_longs(np.ascontiguousarray(numbers).astype(np.int64, copy=False))
+        return hash_ints(np.ascontiguousarray(numbers).astype(np.int32, copy=False))
+
+    def _hashed(self, number: Any) -> Any:
+        """What Spark would hash: days for dates, microseconds for timestamps of any unit."""
+        if pt.is_date64(self.arrow_type):
+            return number // 86_400_000
+        if pt.is_timestamp(self.arrow_type):
+            unit = self.arrow_type.unit
+            return number // 1000 if unit == "ns" else number * _PER_US[unit]
+        return number
+
+    def _view(self, keys: pa.Array) -> npt.NDArray[Any]:
+        view = np.frombuffer(keys.buffers()[1] or b"", self.dtype)
+        return view[keys.offset : keys.offset + len(keys)]
+
+    def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
+        return self._view(keys).data.cast("B").cast(self._format).__getitem__
+
+    def codes(self, keys: pa.Array) -> I64:
+        view = self._view(keys)
+        if self.dtype == np.uint64:
+            return (view ^ np.uint64(1 << 63)).view(np.int64)
+        return view.astype(np.int64, copy=False)
+
+    def _from_plain(self, plain: list[Any]) -> pa.Array:
+        return pa.Array.from_buffers(
+            self.arrow_type, len(plain), [None, pa.py_buffer(np.array(plain, self.dtype))]
+        )
+
+    def parse(self, text: str) -> Any:
+        try:
+            if pt.is_integer(self.arrow_type):
+                return int(text)
+            if pt.is_date(self.arrow_type):
+                return dt.date.fromisoformat(text)
+            moment = dt.datetime.fromisoformat(text)
+        except ValueError:
+            raise self._refuse(text) from None
+        if self.arrow_type.tz is not None and moment.tzinfo is None:
+            moment = moment.replace(tzinfo=dt.UTC)
+        return moment
+
+
+class BooleanKey(KeyType):
+    """False and true, as 0 and 1."""
+
+    def plain(self, value: Any) -> Plain:
+        if isinstance(value, bool | np.bool_):
+            return int(value)
+        raise self._refuse(value)
+
+    def hash(self, plain: Plain) -> int:
+        return xxhash.xxh64_intdigest(struct.pack("<I", plain), SEED)
+
+    def hash_array(self, keys: pa.Array) -> U64:
+        return hash_ints(self.codes(keys).astype(np.int32))
+
+    def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
+        return self.codes(keys).tolist().__getitem__
+
+    def codes(self, keys: pa.Array) -> I64:
+        return keys.to_numpy(zero_copy_only=False).astype(np.int64)
+
+    def _from_plain(self, plain: list[Any]) -> pa.Array:
+        return pa.array([bool(value) for value in plain], self.arrow_type)
+
+    def parse(self, text: str) -> Any:
+        try:
+            return {"true": True, "false": False}[text.lower()]
+        except KeyError:
+            raise self._refuse(text) from None
+
+
+class DecimalKey(KeyType):
+    """Decimals, as their unscaled number: all keys of a column share its scale."""
+
+    def __init__(self, arrow_type: pa.DataType) -> None:
+        super().__init__(arrow_type)
+        self._short = arrow_type.precision <= 18
+
+    def plain(self, value: Any) -> Plain:
+        if isinstance(value, bool) or not isinstance(value, decimal.Decimal | int):
+            raise self._refuse(value)
+        try:
+            exact = pa.scalar(decimal.Decimal(value), self.arrow_type).as_py()
+            return int(exact.scaleb(self.arrow_type.scale, decimal.Context(prec=76)))
+        except (pa.ArrowInvalid, decimal.InvalidOperation):
+            raise self._refuse(value) from None
+
+    def hash(self, plain: Plain) -> int:
+        assert isinstance(plain, int)
+        if self._short:
+            return xxhash.xxh64_intdigest(struct.pack("<q", plain), SEED)
+        length = (plain if plain >= 0 else ~plain).bit_length() // 8 + 1
+        return xxhash.xxh64_intdigest(plain.to_bytes(length, "big", signed=True), SEED)
+
+    def hash_array(self, keys: pa.Array) -> U64:
+        if self._short:
+            return hash_longs(np.ascontiguousarray(self._view(keys).view("<i8")[:, 0]))
+        # As Java's BigInteger writes them: big-endian, without leading bytes that only repeat the sign.
+        big = np.ascontiguousarray(self._view(keys)[:, ::-1])
+        idle = np.ones(len(big), bool)
+        skip = np.zeros(len(big), np.int64)
+        for byte in range(15):
+            sign = np.where(big[:, byte + 1] & 0x80, 0xFF, 0)
+            idle &= big[:, byte] == sign
+            skip += idle
+        return hash_bytes(big.reshape(-1), np.arange(len(big)) * 16 + skip, 16 - skip)
+
+    def _view(self, keys: pa.Array) -> npt.NDArray[np.uint8]:
+        view = np.frombuffer(keys.buffers()[1] or b"", np.uint8).reshape(-1, 16)
+        return view[keys.offset : keys.offset + len(keys)]
+
+    def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
+        data = np.ascontiguousarray(self._view(keys)).reshape(-1).data
+        return lambda row: int.from_bytes(data[row * 16 : row * 16 + 16], "little", signed=True)
+
+    def codes(self, keys: pa.Array) -> I64:
+        return self._view(keys).view("<i8")[:, 0].copy() if self._short else super().codes(keys)
+
+    def _from_plain(self, plain: list[Any]) -> pa.Array:
+        data = b"".join(number.to_bytes(16, "little", signed=True) for number in plain)
+        return pa.Array.from_buffers(self.arrow_type, len(plain), [None, pa.py_buffer(data)])
+
+    def parse(self, text: str) -> Any:
+        try:
+            return decimal.Decimal(text)
+        except decimal.InvalidOperation:
+            raise self._refuse(text) from None
+
+
+class BytesKey(KeyType):
+    """Strings, as UTF-8, and binary: their bytes, which sort as the strings do."""
+
+    def __init__(self, arrow_type: pa.DataType) -> None:
+        super().__init__(arrow_type)
+        self._is_text = pt.is_string(arrow_type) or pt.is_large_string(arrow_type)
+        large = pt.is_large_string(arrow_type) or pt.is_large_binary(arrow_type)
+        self._offset_format: Any = "q" if large else "i"
+
+    def plain(self, value: Any) -> Plain:
+        if self._is_text:
+            if isinstance(value, str):
+                return value.encode()
+        elif isinstance(value, bytes | bytearray | memoryview):
+            return bytes(value)
+        raise self._refuse(value)
+
+    def hash(self, plain: Plain) -> int:
+        assert isinstance(plain, bytes)
+        return xxhash.xxh64_intdigest(plain, SEED)
+
+    def hash_array(self, keys: pa.Array) -> U64:
+        return hash_strings(keys)
+
+    def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
+        offsets = _offsets(keys).data.cast("B").cast(self._offset_format)
+        data = memoryview(keys.buffers()[2] or b"")
+        return lambda row: bytes(data[offsets[row] : offsets[row + 1]])
+
+    def _from_plain(self, plain: list[Any]) -> pa.Array:
+        return pa.array(plain, pa.binary()).cast(self.arrow_type)
+
+    def parse(self, text: str) -> Any:
+        if self._is_text:
+            return text
+        try:
+            return bytes.fromhex(text)
+        except ValueError:
+            raise self._refuse(text) from None
+
+
+def hash_strings(values: pa.Array) -> U64:
+    """The hashes of a string or binary column without nulls."""
+    offsets = _offsets(values).astype(np.int64, copy=False)
+    data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
+    return hash_bytes(data, offsets[:-1], np.diff(offsets))
+
+
+def _offsets(values: pa.Array) -> npt.NDArray[Any]:
+    large = pt.is_large_string(values.type) or pt.is_large_binary(values.type)
+    if not len(values):
+        return np.zeros(1, "<i8" if large else "<i4")
+    offsets = np.frombuffer(values.buffers()[1], "<i8" if large else "<i4")
+    return offsets[values.offset : values.offset + len(values) + 1]

@@ -1,0 +1,146 @@
+"""The packed store: a shard's entries sorted by key and then by time, in one Arrow file that is mapped into memory.
+
+A bucket is a run of rows, so a probe is one look into the directory and one slice that copies nothing, and a scan reads
+the file from front to back. The directory file holds the first row of each bucket and the table that finds the bucket;
+the keys themselves stand in the rows. Neither file is ever changed.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wavedex.errors import TooLarge
+from wavedex.store.arrays import read_arrays, read_batch, write_arrays, write_batch
+from wavedex.store.directory import I64, Bools, Table, build_table
+from wavedex.store.entries import EntrySpec, number_view
+from wavedex.store.files import Files
+from wavedex.store.keys import Plain
+from wavedex.store.order import bucket_starts, sort_order, spread_ranges
+from wavedex.store.part import Part, Slots
+from wavedex.store.reading import Range, Shard
+from wavedex.store.xxh64 import U64
+
+STORE = "packed"
+ROWS_MAX = 2**32 - 2
+"""A directory counts rows in 32 bits."""
+
+
+def build_packed(
+    files: Files, spec: EntrySpec, stem: str, batch: pa.RecordBatch, held: Slots
+) -> Part:
+    """Write the entries as a packed shard. REQUIRES: at least one row. ENSURES: both files last."""
+    if batch.num_rows > ROWS_MAX:
+        raise TooLarge(
+            f"A shard would hold {batch.num_rows:,} rows, and {ROWS_MAX:,} is the most. "
+            "Create the index with more shards."
+        )
+    codes = spec.key_type.codes(spec.keys(batch))
+    order = sort_order(codes, spec.ordinals(batch))
+    batch, codes = batch.take(pa.array(order)), codes[order]
+    starts = bucket_starts(codes)
+    hashes = spec.key_type.hash_array(spec.keys(batch).take(pa.array(starts)))
+    table, bits = build_table(hashes)
+    arrays = {"starts": np.append(starts, len(codes)).astype(np.uint32), "table": table}
+    rows = files.create(f"{stem}.arrow", lambda sink: write_batch(sink, batch))
+    directory = files.create(
+        f"{stem}.dir", lambda sink: write_arrays(sink, arrays, {"bits": str(bits)})
+    )
+    files.sync(rows.name)
+    files.sync(directory.name)
+    return Part(STORE, {"rows": rows, "directory": directory}, held, held, len(codes))
+
+
+class PackedShard(Shard):
+    """A packed shard that is read."""
+
+    def __init__(self, files: Files, spec: EntrySpec, part: Part) -> None:
+        super().__init__(files, spec, part)
+        self._rows_buffer = files.map(part.files["rows"])
+        self._directory_buffer = files.map(part.files["directory"])
+
+    @cached_property
+    def batch(self) -> pa.RecordBatch:
+        """All rows of the file."""
+        return read_batch(self._rows_buffer, self.part.files["rows"].name)
+
+    @cached_property
+    def _directory(self) -> tuple[I64, Table]:
+        arrays, metadata = read_arrays(self._directory_buffer, self.part.files["directory"].name)
+        table = Table(number_view(arrays["table"]), int(metadata["bits"]))
+        return number_view(arrays["starts"]), table
+
+    @cached_property
+    def starts(self) -> I64:
+        """The first row of each bucket, and the number of rows."""
+        return self._directory[0]
+
+    @cached_property
+    def table(self) -> Table:
+        """What finds a bucket."""
+        return self._directory[1]
+
+    @cached_property
+    def _starts_view(self) -> memoryview:
+        return self.starts.data.cast("B").cast("I")
+
+    @cached_property
+    def _ordinals_view(self) -> memoryview:
+        return number_view(self.batch.column(self.spec.order_place)).data
+
+    def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
+        starts, key_at = self._starts_view, self.key_at
+        bucket = self.table.find(hashed, lambda bucket: key_at(starts[bucket]) == plain)
+        if bucket < 0:
+            return None
+        start, stop = starts[bucket], starts[bucket + 1]
+        if within is not None:
+            since, until = within
+            start = bisect_left(self._ordinals_view, since, start, stop)
+            stop = bisect_left(self._ordinals_view, until, start, stop)
+        return self.batch.slice(start, stop - start) if stop > start else None
+
+    def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
+        def equal(rows: I64, buckets: I64) -> Bools:
+            mine = self.keys.take(pa.array(self.starts[buckets]))
+            return pc.equal(mine, keys.take(pa.array(rows))).to_numpy(zero_copy_only=False)
+
+        buckets = self.table.find_many(hashes, equal)
+        buckets = buckets[buckets >= 0]
+        starts = self.starts[buckets].astype(np.int64)
+        counts = self.starts[buckets + 1].astype(np.int64) - starts
+        return self._within(self.batch.take(pa.array(spread_ranges(starts, counts))), within)
+
+    def probe_range(self, low: Plain, high: Plain, within: Range | None) -> pa.RecordBatch:
+        start, stop = self.key_range(low, high)
+        return self._within(self.batch.slice(start, stop - start), within)
+
+    def scan(self, within: Range | None) -> pa.RecordBatch:
+        return self._within(self.batch, within)
+
+    @cached_property
+    def keys(self) -> pa.Array:
+        """The key column."""
+        return self.spec.keys(self.batch)
+
+    def findings(self) -> Iterable[str]:
+        yield from self._checksum_findings()
+        name = self.part.files["rows"].name
+        codes = self.spec.key_type.codes(self.keys)
+        ordinals = self.spec.ordinals(self.batch)
+        if (sort_order(codes, ordinals) != np.arange(len(codes))).any():
+            yield f"{name} is not sorted by key and time"
+        starts = bucket_starts(codes)
+        directory = self.part.files["directory"].name
+        if self.starts.tolist() != [*starts.tolist(), len(codes)]:
+            yield f"{directory} does not say where the buckets of {name} begin"
+            return
+        keys = self.keys.take(pa.array(starts))
+        table, _ = build_table(self.spec.key_type.hash_array(keys))
+        if not np.array_equal(table, self.table.places):
+            yield f"{directory} does not find the keys of {name}"

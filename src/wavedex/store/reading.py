@@ -1,0 +1,115 @@
+"""What every store can be asked once a shard of it is open: the protocol that snapshots read through.
+
+A `Shard` is one part that is mapped into memory. It answers for its own rows only; the part says which of its slots count,
+and the snapshot turns that, the window and a query's times into one range of ordinals.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+import xxhash
+
+from wavedex.store.content import content_of, hash_rows
+from wavedex.store.entries import EntrySpec, number_view
+from wavedex.store.files import Files
+from wavedex.store.keys import Plain
+from wavedex.store.part import Part
+from wavedex.store.xxh64 import U64
+
+Range = tuple[int, int]
+"""Ordinals from the first, included, to the second, not included."""
+
+
+class Shard(ABC):
+    """One part of a sub-index in one shard, open for reading. It stays readable when its files are removed."""
+
+    def __init__(self, files: Files, spec: EntrySpec, part: Part) -> None:
+        self.files = files
+        self.spec = spec
+        self.part = part
+
+    @abstractmethod
+    def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
+        """The rows of one key, or None."""
+
+    @abstractmethod
+    def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
+        """The rows of several distinct keys."""
+
+    @abstractmethod
+    def probe_range(self, low: Plain, high: Plain, within: Range | None) -> pa.RecordBatch:
+        """The rows whose keys lie between two, both included."""
+
+    @abstractmethod
+    def scan(self, within: Range | None) -> pa.RecordBatch:
+        """All rows."""
+
+    @abstractmethod
+    def findings(self) -> Iterable[str]:
+        """What is wrong with the files, a line each; nothing where all is well."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> pa.Array:
+        """The key column, or the keys of the buckets, as `key_at` counts them."""
+
+    @cached_property
+    def key_at(self) -> Callable[[int], Plain]:
+        """The key at a place in `keys`."""
+        return self.spec.key_type.reader(self.keys)
+
+    def key_range(self, low: Plain, high: Plain) -> tuple[int, int]:
+        """The places in `keys`, from the first to past the last, of those between two, both included.
+
+        REQUIRES: `keys` is sorted.
+        """
+        places = range(len(self.keys))
+        start = bisect_left(places, low, key=self.key_at)
+        return start, max(start, bisect_right(places, high, key=self.key_at))
+
+    def _within(self, batch: pa.RecordBatch, within: Range | None) -> pa.RecordBatch:
+        if within is None:
+            return batch
+        since, until = within
+        ordinals = number_view(batch.column(self.spec.order_place))
+        inside = (ordinals >= since) & (ordinals < until)
+        return batch if inside.all() else batch.filter(pa.array(inside))
+
+    def _checksum_findings(self) -> Iterable[str]:
+        for ref in self.part.files.values():
+            if ref.checksum:
+                found = xxhash.xxh64(self.files.map(ref)).hexdigest()
+                if found != ref.checksum:
+                    yield f"{ref.name} has the checksum {found}, not {ref.checksum}"
+        rows = self.scan(None)
+        if rows.num_rows != self.part.rows:
+            yield f"{self._rows_name} holds {rows.num_rows} rows, not {self.part.rows}"
+        elif self.part.content is not None and content_of(hash_rows(rows)) != self.part.content:
+            yield f"{self._rows_name} holds other rows than were written"
+
+    @property
+    def _rows_name(self) -> str:
+        return self.part.files["rows"].name
+
+    def placement_findings(self, shard: int, shards: int) -> Iterable[str]:
+        """Rows that hash to another shard."""
+        keys = self.spec.keys(self.scan(None))
+        hashes = self.spec.key_type.hash_array(keys)
+        if (shard_of(hashes, shards) != shard).any():
+            yield f"{self._rows_name} holds keys of another shard than {shard}"
+
+
+def shard_of(hashes: U64, shards: int) -> np.ndarray:
+    """The shard of each hash, as Spark's `pmod(xxhash64(key), shards)` has it."""
+    return hashes.view(np.int64) % shards
+
+
+def shard_of_one(hashed: int, shards: int) -> int:
+    """The shard of one hash."""
+    return (hashed - (1 << 64) if hashed >> 63 else hashed) % shards

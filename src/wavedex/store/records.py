@@ -1,0 +1,161 @@
+"""Entries as records of equal width, for stores that write into room inside a file.
+
+A record has a bit for each column that says whether it has a value, the fixed-width values as Arrow stores them, and for
+strings and binary where in the heap, a second file that is only appended to, their bytes begin and how many they are.
+Records are arrays of NumPy's structured type, so that a column of them is a view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.types as pt
+
+from wavedex.errors import BadDefinition
+from wavedex.store.entries import EntrySpec
+from wavedex.store.order import spread_ranges
+
+Records = npt.NDArray[np.void]
+
+
+@dataclass(frozen=True)
+class RecordFormat:
+    """How entries of a schema become records and back."""
+
+    spec: EntrySpec
+
+    def __post_init__(self) -> None:
+        for field in self.spec.schema:
+            kind = _value_type(field.type)
+            if not (_is_heap(kind) or pt.is_boolean(kind) or _width_bytes(kind)):
+                raise BadDefinition(
+                    f"Column {field.name!r} of type {field.type} cannot be updated in place. Use "
+                    "update='packed-shadow' or 'runs', or leave the column out with include=."
+                )
+
+    @cached_property
+    def dtype(self) -> np.dtype[np.void]:
+        """The type of a record; its width is a multiple of eight bytes."""
+        columns: list[tuple[str, str]] = [("valid", f"V{-(-len(self.spec.schema) // 8)}")]
+        for place, field in enumerate(self.spec.schema):
+            kind = _value_type(field.type)
+            if _is_heap(kind):
+                columns += [(f"at{place}", "<i8"), (f"length{place}", "<i4")]
+            elif pt.is_boolean(kind):
+                columns.append((f"c{place}", "u1"))
+            else:
+                columns.append((f"c{place}", _number(kind) or f"V{_width_bytes(kind)}"))
+        width = np.dtype(columns).itemsize
+        return np.dtype([*columns, ("pad", f"V{-width % 8}")] if width % 8 else columns)
+
+    @cached_property
+    def has_heap(self) -> bool:
+        """Whether any column keeps its bytes in the heap."""
+        return any(_is_heap(_value_type(field.type)) for field in self.spec.schema)
+
+    def encode(self, batch: pa.RecordBatch, heap_bytes: int) -> tuple[Records, bytes]:
+        """The rows as records, and what to append to a heap that has `heap_bytes` so far."""
+        records = np.zeros(batch.num_rows, self.dtype)
+        valid = np.zeros((batch.num_rows, len(batch.columns)), bool)
+        heap: list[bytes] = []
+        for place, column in enumerate(batch.columns):
+            if pt.is_dictionary(column.type):
+                column = column.dictionary_decode()
+            valid[:, place] = column.is_valid().to_numpy(zero_copy_only=False)
+            if _is_heap(column.type):
+                blob, starts, lengths = _heap_of(column)
+                records[f"at{place}"] = starts + heap_bytes
+                records[f"length{place}"] = lengths
+                heap.append(blob)
+                heap_bytes += len(blob)
+            elif pt.is_boolean(column.type):
+                records[f"c{place}"] = column.fill_null(False).to_numpy(zero_copy_only=False)
+            else:
+                values = np.frombuffer(column.buffers()[1], self.dtype[f"c{place}"])
+                records[f"c{place}"] = values[column.offset : column.offset + len(column)]
+        bits = np.packbits(valid, axis=1, bitorder="little")
+        records["valid"] = bits.view(self.dtype["valid"]).reshape(-1)
+        return records, b"".join(heap)
+
+    def decode(self, records: Records, heap: npt.NDArray[np.uint8]) -> pa.RecordBatch:
+        """The records as rows."""
+        count = len(records)
+        bits = np.ascontiguousarray(records["valid"]).view(np.uint8)
+        bits = bits.reshape(count, self.dtype["valid"].itemsize)
+        valid = np.unpackbits(bits, axis=1, bitorder="little").astype(bool)
+        columns = []
+        for place, field in enumerate(self.spec.schema):
+            kind = _value_type(field.type)
+            here = valid[:, place]
+            mask = None if here.all() else pa.array(here).buffers()[1]
+            if _is_heap(kind):
+                column = self._heap_column(kind, records, place, mask, heap)
+            elif pt.is_boolean(kind):
+                flags = pa.array(records[f"c{place}"].astype(bool))
+                column = pa.Array.from_buffers(kind, count, [mask, flags.buffers()[1]])
+            else:
+                values = np.ascontiguousarray(records[f"c{place}"]).view(np.uint8)
+                column = pa.Array.from_buffers(kind, count, [mask, pa.py_buffer(values)])
+            columns.append(column.cast(field.type) if kind != field.type else column)
+        return pa.RecordBatch.from_arrays(columns, schema=self.spec.schema)
+
+    def _heap_column(
+        self,
+        kind: pa.DataType,
+        records: Records,
+        place: int,
+        mask: Any,
+        heap: npt.NDArray[np.uint8],
+    ) -> pa.Array:
+        lengths = records[f"length{place}"].astype(np.int64)
+        data = heap[spread_ranges(records[f"at{place}"], lengths)]
+        large = pt.is_large_string(kind) or pt.is_large_binary(kind)
+        offsets = np.zeros(len(records) + 1, np.int64)
+        np.cumsum(lengths, out=offsets[1:])
+        buffers = [mask, pa.py_buffer(offsets if large else offsets.astype(np.int32))]
+        return pa.Array.from_buffers(kind, len(records), [*buffers, pa.py_buffer(data)])
+
+    def ordinals(self, records: Records) -> npt.NDArray[np.int64]:
+        """The order column."""
+        return records[f"c{self.spec.order_place}"].astype(np.int64)
+
+    def heap_live_bytes(self, records: Records) -> int:
+        """How many bytes of the heap the records point at."""
+        lengths = [name for name in self.dtype.names or () if name.startswith("length")]
+        return sum(int(records[name].sum(dtype=np.int64)) for name in lengths)
+
+
+def _value_type(kind: pa.DataType) -> pa.DataType:
+    return kind.value_type if pt.is_dictionary(kind) else kind
+
+
+def _is_heap(kind: pa.DataType) -> bool:
+    text = pt.is_string(kind) or pt.is_large_string(kind)
+    return bool(text or pt.is_binary(kind) or pt.is_large_binary(kind))
+
+
+def _width_bytes(kind: pa.DataType) -> int:
+    if pt.is_primitive(kind) or pt.is_decimal(kind) or pt.is_fixed_size_binary(kind):
+        return int(kind.bit_width) // 8
+    return 0
+
+
+def _number(kind: pa.DataType) -> str | None:
+    """NumPy's name for types that are numbers of one, two, four or eight bytes."""
+    if pt.is_decimal(kind) or pt.is_fixed_size_binary(kind):
+        return None
+    return f"<{'u' if pt.is_unsigned_integer(kind) else 'i'}{_width_bytes(kind)}"
+
+
+def _heap_of(column: pa.Array) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    """A string column's bytes without gaps, and where in them each value lies."""
+    large = pt.is_large_string(column.type) or pt.is_large_binary(column.type)
+    offsets = np.frombuffer(column.buffers()[1], "<i8" if large else "<i4").astype(np.int64)
+    offsets = offsets[column.offset : column.offset + len(column) + 1]
+    data = memoryview(column.buffers()[2] or b"")[offsets[0] : offsets[-1]]
+    return bytes(data), offsets[:-1] - offsets[0], np.diff(offsets)
