@@ -1,0 +1,237 @@
+"""Disks that misbehave on purpose: they count, crash, tear, forget what was not synced, or fill up.
+
+All of them are `Files`, handed to an index through `Surroundings(files=...)`. Real files lie below; only what the wrapper
+is for is not real.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import threading
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from wavedex.store.files import FileRef, Files, Sink, _named_errors
+
+
+class Crash(BaseException):
+    """The machine went down. Not an Exception, so that no code under test can go on after it."""
+
+
+class WatchedDisk(Files):
+    """Calls `before` ahead of every change to the disk, with what is to be done and to which name."""
+
+    def __init__(self, root: str | os.PathLike[str]) -> None:
+        super().__init__(root)
+        self.changes: Counter[str] = Counter()
+        self.bytes_written = 0
+        self._guard = threading.Lock()
+
+    def before(self, change: str, name: str) -> None:
+        """Note a change that is about to be made; whoever wants to stop it raises here."""
+        with self._guard:
+            self.changes[change] += 1
+
+    def make_folder(self, name: str) -> None:
+        self.before("make_folder", name)
+        super().make_folder(name)
+
+    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+        self.before("create", name)
+        ref = super().create(name, fill)
+        self.bytes_written += ref.bytes
+        return ref
+
+    def copy(self, source: str, target: str, size: int) -> None:
+        self.before("copy", target)
+        super().copy(source, target, size)
+        self.bytes_written += size
+
+    def resize(self, name: str, size: int) -> None:
+        self.before("resize", name)
+        super().resize(name, size)
+
+    def patch(self, name: str, offset: int, data: Any) -> None:
+        self.before("patch", name)
+        super().patch(name, offset, data)
+        self.bytes_written += len(memoryview(data).cast("B"))
+
+    def scatter(self, name: str, positions: Any, rows: Any) -> None:
+        self.before("scatter", name)
+        super().scatter(name, positions, rows)
+        self.bytes_written += rows.nbytes
+
+    def sync(self, name: str) -> None:
+        self.before("sync", name)
+        super().sync(name)
+
+    def sync_folder(self, name: str) -> None:
+        self.before("sync_folder", name)
+        super().sync_folder(name)
+
+    def link(self, source: str, target: str) -> None:
+        self.before("link", target)
+        super().link(source, target)
+
+    def remove(self, name: str) -> None:
+        self.before("remove", name)
+        super().remove(name)
+
+    def remove_tree(self, name: str) -> None:
+        self.before("remove_tree", name)
+        super().remove_tree(name)
+
+
+class CrashingDisk(WatchedDisk):
+    """Goes down before the change number `crash_before`, counted from 1, and stays down.
+
+    With `torn`, the change in which it goes down is half done where it is one that writes.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], crash_before: int, torn: bool = False) -> None:
+        super().__init__(root)
+        self.crash_before = crash_before
+        self.torn = torn
+        self.is_down = False
+        self._tearing = threading.local()
+
+    def before(self, change: str, name: str) -> None:
+        with self._guard:
+            if self.is_down:
+                raise Crash
+            self.changes[change] += 1
+            if self.changes.total() < self.crash_before:
+                return
+            self.is_down = True
+        if not self.torn:
+            raise Crash
+        self._tearing.now = True
+
+    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+        ref = super().create(name, fill)
+        self._tear(lambda: os.truncate(self.path(name), ref.bytes // 2))
+        return ref
+
+    def copy(self, source: str, target: str, size: int) -> None:
+        super().copy(source, target, size)
+        self._tear(lambda: os.truncate(self.path(target), size // 2))
+
+    def patch(self, name: str, offset: int, data: Any) -> None:
+        view = memoryview(data).cast("B")
+        self.before("patch", name)
+        Files.patch(self, name, offset, view[: len(view) // 2] if self._is_tearing else view)
+        self._tear(lambda: None)
+
+    def scatter(self, name: str, positions: Any, rows: Any) -> None:
+        self.before("scatter", name)
+        count = len(rows) // 2 if self._is_tearing else len(rows)
+        Files.scatter(self, name, positions[:count], rows[:count])
+        self._tear(lambda: None)
+
+    def sync(self, name: str) -> None:
+        super().sync(name)
+        self._tear(lambda: None)
+
+    def link(self, source: str, target: str) -> None:
+        super().link(source, target)
+        self._tear(lambda: None)
+
+    @property
+    def _is_tearing(self) -> bool:
+        return getattr(self._tearing, "now", False)
+
+    def _tear(self, spoil: Callable[[], None]) -> None:
+        if self._is_tearing:
+            spoil()
+            raise Crash
+
+
+class ForgetfulDisk(CrashingDisk):
+    """A crashing disk that loses, when it goes down, everything that was not synced.
+
+    The content of files that were written and not synced, and names that were made or removed in folders that were not
+    synced, are as they were at the last sync. Call `forget` after the crash.
+    """
+
+    def __init__(self, root: str | os.PathLike[str], crash_before: int) -> None:
+        super().__init__(root, crash_before)
+        self._contents: dict[str, bytes] = {}
+        self._names: dict[str, bytes | None] = {}
+
+    def before(self, change: str, name: str) -> None:
+        super().before(change, name)
+        if change in ("resize", "patch", "scatter"):
+            self._contents.setdefault(name, self.read(name))
+        elif change in ("create", "copy"):
+            self._contents.setdefault(name, b"")
+            self._names.setdefault(name, None)
+        elif change == "link":
+            self._names.setdefault(name, None)
+        elif change == "remove" and self.exists(name):
+            self._names.setdefault(name, self.read(name))
+        elif change == "sync":
+            self._contents.pop(name, None)
+        elif change == "sync_folder":
+            for entry in [entry for entry in self._names if _folder(entry) == name]:
+                del self._names[entry]
+
+    def forget(self) -> None:
+        """Lose what was not synced."""
+        for name, content in self._contents.items():
+            if self.exists(name):
+                self.path(name).write_bytes(content)
+        for name, former in self._names.items():
+            if former is None:
+                self.path(name).unlink(missing_ok=True)
+            else:
+                self.path(name).write_bytes(former)
+
+
+class FullDisk(WatchedDisk):
+    """A disk with room for so many more bytes."""
+
+    def __init__(self, root: str | os.PathLike[str], room_bytes: int) -> None:
+        super().__init__(root)
+        self.room_bytes = room_bytes
+
+    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+        def fill_while_room(sink: Sink) -> None:
+            write = sink.write
+
+            def limited(data: Any) -> int:
+                self._use(len(memoryview(data).cast("B")))
+                return write(data)
+
+            sink.write = limited  # type: ignore[method-assign]
+            fill(sink)
+
+        return super().create(name, fill_while_room)
+
+    def copy(self, source: str, target: str, size: int) -> None:
+        with _named_errors(self.path(target)):
+            self._use(size)
+        super().copy(source, target, size)
+
+    def resize(self, name: str, size: int) -> None:
+        with _named_errors(self.path(name)):
+            self._use(max(0, size - self.size(name)))
+        super().resize(name, size)
+
+    def patch(self, name: str, offset: int, data: Any) -> None:
+        with _named_errors(self.path(name)):
+            self._use(len(memoryview(data).cast("B")))
+        super().patch(name, offset, data)
+
+    def _use(self, count: int) -> None:
+        with self._guard:
+            if count > self.room_bytes:
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            self.room_bytes -= count
+
+
+def _folder(name: str) -> str:
+    parent = str(Path(name).parent)
+    return "" if parent == "." else parent

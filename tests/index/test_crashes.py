@@ -1,0 +1,212 @@
+"""A crash before, or half-way through, every change to the disk leaves exactly the old window or the new one."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+
+import wavedex as wx
+from wavedex.engine.technique import TECHNIQUES
+from wavedex.log import DATA, Log
+from wavedex.plan import SCHEMES
+from wavedex.store.files import Files
+from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, WatchedDisk
+from wavedex.testing.oracle import Oracle, same_rows
+
+SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
+WINDOW = 5
+CASES = [(scheme, update) for scheme in SCHEMES for update in TECHNIQUES]
+
+
+def rows_of(slot: int) -> list[dict]:
+    return [
+        {"k": (slot * number) % 7, "t": slot * 10 + number, "v": f"row {number}"}
+        for number in range(1, 6)
+    ]
+
+
+def table(rows: list[dict]) -> pa.Table:
+    return pa.Table.from_pylist(rows, SCHEMA)
+
+
+def make(path: Path, scheme: str, update: str, slots: range, spread: bool = True) -> Oracle:
+    index = wx.WaveIndex.create(
+        path, SCHEMA, key="k", time="t", slot=10, window=WINDOW, indexes=2, scheme=scheme,
+        update=update, shards=1, spread=spread, first_room=1,
+    )  # fmt: skip
+    oracle = Oracle(WINDOW, "k", lambda row: row["t"] // 10)
+    for slot in slots:
+        index.append(table(rows_of(slot)))
+        oracle.append(rows_of(slot), slot)
+    return oracle
+
+
+def answers(index: wx.WaveIndex) -> list[dict]:
+    return index.scan().read_all().to_pylist()
+
+
+def unnamed_files(path: Path) -> set[str]:
+    files = Files(path)
+    log = Log(files)
+    named = {name for commit in log.commits() for name in log.read(commit).files}
+    return {f"{DATA}/{name}" for name in files.list(DATA)} - named
+
+
+def crash_everywhere(origin: Path, scratch: Path, disk_of, act, old, new) -> int:
+    """Crash `act` before each of its changes in turn, and check what is found afterwards. How many there were."""
+    for number in itertools.count(1):
+        shutil.rmtree(scratch, ignore_errors=True)
+        shutil.copytree(origin, scratch)
+        disk = disk_of(scratch, number)
+        index = wx.open(scratch, surroundings=wx.Surroundings(files=lambda _, disk=disk: disk))
+        try:
+            act(index)
+        except Crash:
+            if isinstance(disk, ForgetfulDisk):
+                disk.forget()
+        else:
+            if not disk.is_down:
+                return number - 1
+        survivor = wx.open(scratch)
+        survivor.verify()
+        found = answers(survivor)
+        assert same_rows(found, old) or same_rows(found, new), f"crashed before change {number}"
+        act(survivor)
+        survivor.verify()
+        assert same_rows(answers(survivor), new), f"crashed before change {number}, done again"
+        survivor.vacuum()
+        survivor.verify()
+        assert same_rows(answers(survivor), new)
+        assert not unnamed_files(scratch)
+
+
+DISKS = {
+    "crash": lambda path, number: CrashingDisk(path, number),
+    "torn": lambda path, number: CrashingDisk(path, number, torn=True),
+    "forgetful": lambda path, number: ForgetfulDisk(path, number),
+}
+
+
+@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize(("scheme", "update"), CASES)
+def test_a_crash_in_an_append_leaves_the_old_window_or_the_new_one(tmp_path, scheme, update, disk):
+    oracle = make(tmp_path / "origin", scheme, update, range(1, WINDOW + 4))
+    old = oracle.rows()
+    following = rows_of(WINDOW + 4)
+    oracle.append(following, WINDOW + 4)
+
+    def act(index: wx.WaveIndex) -> None:
+        index.append(table(following))
+
+    changes = crash_everywhere(
+        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.rows()
+    )
+    assert changes > 8
+
+
+@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("update", TECHNIQUES)
+def test_a_crash_in_an_append_of_several_slots_leaves_the_old_window_or_the_new_one(
+    tmp_path, update, disk
+):
+    oracle = make(tmp_path / "origin", "rata", update, range(1, WINDOW + 3))
+    old = oracle.rows()
+    following = [row for slot in (9, 10, 12) for row in rows_of(slot)]
+    oracle.append(following, 12)
+
+    def act(index: wx.WaveIndex) -> None:
+        index.append(table(following))
+
+    crash_everywhere(
+        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.rows()
+    )
+
+
+@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("update", TECHNIQUES)
+def test_a_crash_in_the_first_append_leaves_an_empty_index_or_a_full_one(tmp_path, update, disk):
+    make(tmp_path / "origin", "reindex++", update, range(0))
+    following = [row for slot in range(1, WINDOW + 1) for row in rows_of(slot)]
+
+    def act(index: wx.WaveIndex) -> None:
+        index.append(table(following))
+
+    crash_everywhere(tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, [], following)
+
+
+@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize("scheme", ["wata", "reindex++", "del"])
+def test_a_crash_in_an_amendment_leaves_the_old_window_or_the_new_one(
+    tmp_path, scheme, update, disk
+):
+    oracle = make(tmp_path / "origin", scheme, update, range(1, WINDOW + 4))
+    old = oracle.rows()
+    late = [{"k": 3, "t": 61, "v": "late"}, {"k": 9, "t": 82, "v": "late too"}]
+    oracle.amend(late)
+
+    def act(index: wx.WaveIndex) -> None:
+        # An amendment has no identity of its own, so whoever repeats it looks first.
+        if not any(row["v"] == "late" for row in answers(index)):
+            index.amend(table(late))
+
+    crash_everywhere(
+        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.rows()
+    )
+
+
+@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("update", TECHNIQUES)
+def test_a_crash_in_a_vacuum_loses_nothing(tmp_path, update, disk):
+    oracle = make(tmp_path / "origin", "rata", update, range(1, WINDOW + 4))
+
+    def act(index: wx.WaveIndex) -> None:
+        index.vacuum()
+
+    crash_everywhere(
+        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, oracle.rows(), oracle.rows()
+    )
+
+
+@pytest.mark.parametrize("disk", DISKS)
+def test_a_crash_while_an_index_is_created_leaves_none_or_an_empty_one(tmp_path, disk):
+    path = tmp_path / "new"
+    for number in itertools.count(1):
+        shutil.rmtree(path, ignore_errors=True)
+        broken = DISKS[disk](path, number)
+
+        def create(files) -> wx.WaveIndex:
+            return wx.WaveIndex.create(
+                path, SCHEMA, key="k", time="t", slot=10, window=WINDOW,
+                surroundings=wx.Surroundings(files=files),
+            )  # fmt: skip
+
+        try:
+            create(lambda _, broken=broken: broken)
+        except Crash:
+            if isinstance(broken, ForgetfulDisk):
+                broken.forget()
+        else:
+            if not broken.is_down:
+                break
+        try:
+            survivor = wx.open(path)
+        except wx.errors.NotAnIndex:
+            survivor = create(Files)
+        survivor.append(table(rows_of(1)))
+        survivor.verify()
+        assert same_rows(answers(survivor), rows_of(1))
+    assert number > 8
+
+
+def test_an_update_in_place_writes_into_the_files_that_are_there(tmp_path):
+    make(tmp_path / "x", "wata", "in-place", range(1, WINDOW + 4))
+    disk = WatchedDisk(tmp_path / "x")
+    index = wx.open(tmp_path / "x", surroundings=wx.Surroundings(files=lambda _: disk))
+    index.append(table(rows_of(WINDOW + 4)))
+    assert disk.changes["scatter"] == 1
+    assert disk.changes["patch"] == 1
