@@ -65,7 +65,8 @@ class Manifest:
     """The state of an index after one commit.
 
     `state` is the scheme's, None while the index is new; `owed` the operations of a preparation that was not done yet;
-    `delivered` says for each slot of the window which rows it was appended with; `totals` counts since the beginning.
+    `delivered` says for each slot of the window which rows it was appended with, `rows` how many rows each slot has that
+    is in a sub-index; `totals` counts since the beginning.
     """
 
     commit: int
@@ -76,6 +77,7 @@ class Manifest:
     temps: Mapping[str, SubIndex] = field(default_factory=dict)
     owed: tuple[Mapping[str, Any], ...] = ()
     delivered: Mapping[int, str] = field(default_factory=dict)
+    rows: Mapping[int, int] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
 
     @property
@@ -95,6 +97,7 @@ class Manifest:
             "temps": {name: sub.to_json() for name, sub in self.temps.items()},
             "owed": list(self.owed),
             "delivered": {str(slot): rows for slot, rows in sorted(self.delivered.items())},
+            "rows": {str(slot): count for slot, count in sorted(self.rows.items())},
             "totals": dict(self.totals),
         }
         text = json.dumps(body, separators=(",", ":"))
@@ -120,6 +123,7 @@ class Manifest:
                 temps={name: SubIndex.from_json(sub) for name, sub in body["temps"].items()},
                 owed=tuple(body["owed"]),
                 delivered={int(slot): rows for slot, rows in body["delivered"].items()},
+                rows={int(slot): count for slot, count in body["rows"].items()},
                 totals=body["totals"],
             )
         except (ValueError, KeyError, TypeError) as error:

@@ -39,6 +39,11 @@ class Arriving:
             return self
         return Arriving(self.batch.filter(pa.array(which)), self.slots[which], self.null_keys)
 
+    def counts(self) -> dict[int, int]:
+        """How many rows each slot has."""
+        slots, counts = np.unique(self.slots, return_counts=True)
+        return dict(zip(slots.tolist(), counts.tolist(), strict=True))
+
     def identities(self) -> dict[int, str]:
         """For each slot, its number of rows and their order-free hash: the same rows, the same identity."""
         distinct, place = np.unique(self.slots, return_inverse=True)

@@ -5,6 +5,7 @@ Reports all that it finds, a line each, and repairs nothing.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -27,7 +28,26 @@ def find_damage(definition: Definition, files: Files, manifest: Manifest) -> lis
                 if part.files["directory"].name not in seen:
                     seen.add(part.files["directory"].name)
                     findings += _check_part(definition, files, part, shard)
+    if not findings:
+        findings += _check_counts(definition, files, manifest)
     return findings
+
+
+def _check_counts(definition: Definition, files: Files, manifest: Manifest) -> Iterator[str]:
+    """Each slot has as many rows in its sub-index as were committed."""
+    found: Counter[int] = Counter()
+    for sub in manifest.indexes.values():
+        for part in sub.parts:
+            shard = open_shard(files, definition.spec, part)
+            for within in part.ranges(part.shown, definition.slotting.start):
+                ordinals = definition.spec.ordinals(shard.scan(within))
+                slots, counts = np.unique(
+                    definition.slotting.slots_of(ordinals), return_counts=True
+                )
+                found.update(dict(zip(slots.tolist(), counts.tolist(), strict=True)))
+    for slot in sorted({*found, *manifest.rows}):
+        if found[slot] != manifest.rows.get(slot, 0):
+            yield f"slot {slot} has {found[slot]} rows, not {manifest.rows.get(slot, 0)}"
 
 
 def _check_layout(definition: Definition, manifest: Manifest) -> Iterator[str]:

@@ -7,59 +7,29 @@ file is touched. Reads go through a snapshot of the newest commit.
 
 from __future__ import annotations
 
-import contextlib
-import datetime as dt
 import os
-import secrets
-import time
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from wavedex.engine.local import LocalEngine
-from wavedex.engine.shard import Workshop
-from wavedex.errors import (
-    AlreadyExists,
-    BadTime,
-    Damaged,
-    NotAnIndex,
-    PreparationOwed,
-    WavedexError,
-)
+from wavedex.errors import AlreadyExists, BadDefinition, BadTime, Damaged, NotAnIndex
 from wavedex.index import admission
-from wavedex.index.arriving import Arriving, arrive
+from wavedex.index.arriving import arrive
 from wavedex.index.definition import Definition, define
-from wavedex.index.snapshot import Snapshot, rows_by_slot
+from wavedex.index.description import describe
+from wavedex.index.readable import Readable
+from wavedex.index.snapshot import Snapshot
+from wavedex.index.surroundings import Surroundings
 from wavedex.index.verify import find_damage
-from wavedex.log import DATA, LOCK, LOG, Log, Manifest, SubIndex
-from wavedex.plan import (
-    Amend,
-    Drop,
-    Merge,
-    Operation,
-    Plan,
-    WaveState,
-    operation_from_json,
-    operation_to_json,
-    plan_fold,
-)
+from wavedex.index.writer import Writer, state_of
+from wavedex.log import DATA, LOCK, LOG, Log, Manifest
+from wavedex.plan import Amend
 from wavedex.store.files import Files
 
 DEFINITION = "index.json"
-COMMITS_KEPT = 2
-"""How many commits stay when a write cleans up: the newest, and one for readers that are just opening it."""
-
-
-@dataclass(frozen=True)
-class Surroundings:
-    """What an index takes from outside: the disk, the clock and names that are new. Tests hand in others."""
-
-    files: Callable[[str | os.PathLike[str]], Files] = Files
-    now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
-    token: Callable[[], str] = lambda: secrets.token_hex(4)
 
 
 @dataclass(frozen=True)
@@ -79,7 +49,7 @@ class Appended:
     expired: int = 0
 
 
-class WaveIndex:
+class WaveIndex(Readable):
     """An index over the last W slots of some data, in plain files below one folder.
 
     Create one with `WaveIndex.create`, open one with `wavedex.open`. Any number of processes may read it while one
@@ -90,13 +60,9 @@ class WaveIndex:
         """Use `WaveIndex.create` or `wavedex.open` instead."""
         self._files = files
         self._definition = definition
-        self._surroundings = surroundings
         self._log = Log(files)
-        workshop = Workshop(
-            files, definition.spec, definition.slotting, definition.technique, definition.sizes
-        )
-        self._engine = LocalEngine(workshop, definition.shards)
-        self._cached: tuple[int, Snapshot] | None = None
+        self._writer = Writer(files, definition, surroundings)
+        self._cached: tuple[int | None, Snapshot] | None = None
 
     # -- creating and opening -------------------------------------------------------------------
 
@@ -171,6 +137,7 @@ class WaveIndex:
             files.sync(draft)
             files.link(draft, DEFINITION)
             files.sync_folder("")
+            files.sync_folder("..")
             files.remove(draft)
         return cls(files, definition, around)
 
@@ -202,64 +169,6 @@ class WaveIndex:
                 if self._log.commits()[-1] == manifest.commit:
                     raise Damaged(f"{error.filename} is missing") from error
 
-    def probe(
-        self,
-        key: Any,
-        since: Any = None,
-        until: Any = None,
-        columns: Sequence[str] | None = None,
-        expired: bool = False,
-    ) -> pa.Table:
-        """The entries of one key. See `Snapshot.probe`."""
-        return self._current().probe(key, since, until, columns, expired)
-
-    def probe_many(
-        self,
-        keys: Iterable[Any],
-        since: Any = None,
-        until: Any = None,
-        columns: Sequence[str] | None = None,
-        expired: bool = False,
-    ) -> pa.Table:
-        """The entries of several keys. See `Snapshot.probe_many`."""
-        return self._current().probe_many(keys, since, until, columns, expired)
-
-    def probe_range(
-        self,
-        low: Any,
-        high: Any,
-        since: Any = None,
-        until: Any = None,
-        columns: Sequence[str] | None = None,
-        expired: bool = False,
-    ) -> pa.Table:
-        """The entries of a range of keys. See `Snapshot.probe_range`."""
-        return self._current().probe_range(low, high, since, until, columns, expired)
-
-    def scan(
-        self,
-        since: Any = None,
-        until: Any = None,
-        columns: Sequence[str] | None = None,
-        expired: bool = False,
-    ) -> pa.RecordBatchReader:
-        """All entries, batch by batch. See `Snapshot.scan`."""
-        return self._current().scan(since, until, columns, expired)
-
-    def files(self, since: Any = None, until: Any = None) -> list[str]:
-        """Paths for other tools. See `Snapshot.files`."""
-        return self._current().files(since, until)
-
-    @property
-    def slots(self) -> list[int]:
-        """The slots of the window, oldest first; empty while nothing was appended."""
-        return self._current().slots
-
-    @property
-    def sub_indexes(self) -> dict[str, list[int]]:
-        """The slots that each sub-index holds."""
-        return self._current().sub_indexes
-
     @property
     def schema(self) -> pa.Schema:
         """The columns of an entry."""
@@ -277,49 +186,12 @@ class WaveIndex:
 
     def describe(self) -> dict[str, Any]:
         """What is in it and what its scheme promises, as plain JSON."""
-        snapshot = self._current()
-        manifest, definition = snapshot._manifest, self._definition
-        label = definition.slotting.label
-        by_slot = rows_by_slot(snapshot)
-
-        def sub(index: SubIndex) -> dict[str, Any]:
-            parts = max((len(parts) for parts in index.shards), default=0)
-            return {
-                "slots": sorted(index.slots),
-                "rows": index.rows,
-                "bytes": index.bytes,
-                "parts": parts,
-            }
-
-        return {
-            "path": self.path,
-            "commit": manifest.commit,
-            "written_at": manifest.written_at,
-            "columns": {field.name: str(field.type) for field in definition.schema},
-            "key": definition.key,
-            "time": definition.time,
-            "scheme": definition.scheme_name,
-            "update": definition.update,
-            "window": definition.window,
-            "indexes": definition.indexes,
-            "shards": definition.shards,
-            "hard": definition.scheme.hard,
-            "extra_slots_max": definition.scheme.extra_slots,
-            "rows": sum(by_slot.values()),
-            "bytes": sum(file.bytes for file in manifest.files.values()),
-            "slots": [
-                {"slot": slot, "label": label(slot), "rows": by_slot[slot]} for slot in by_slot
-            ],
-            "sub_indexes": {name: sub(index) for name, index in manifest.indexes.items()},
-            "temporaries": {name: sub(index) for name, index in manifest.temps.items()},
-            "preparation_owed": bool(manifest.owed),
-            "totals": dict(manifest.totals),
-        }
+        return {"path": self.path, **describe(self._current())}
 
     def verify(self) -> None:
         """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged."""
         snapshot = self.snapshot()
-        findings = find_damage(self._definition, self._files, snapshot._manifest)
+        findings = find_damage(self._definition, self._files, snapshot.manifest)
         if findings:
             raise Damaged(findings)
 
@@ -337,20 +209,21 @@ class WaveIndex:
         """
         number = None if slot is None else self._slot_number(slot)
         arriving = arrive(batch, self._definition, number)
-        with self._writing() as manifest:
-            state = _state_of(manifest)
+        with self._writer.writing() as manifest:
+            state = state_of(manifest)
             admitted = admission.admit(
                 arriving, number, state, manifest.delivered, self._definition
             )
             if not admitted.slots:
                 return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
-            plan, state = self._plan(state, admitted.slots)
+            manifest = self._writer.prepare(manifest)
+            plan, state = self._writer.plan(state, admitted.slots)
             covered = frozenset().union(*state.indexes.values())
             fresh = admitted.rows.take(admission.among(admitted.rows.slots, covered))
             expired = admitted.rows.batch.num_rows - fresh.batch.num_rows
             oldest = state.newest - self._definition.window + 1
             delivered = {**manifest.delivered, **admitted.identities}
-            manifest = self._commit(
+            manifest = self._writer.commit(
                 manifest,
                 "append",
                 plan.transition,
@@ -365,10 +238,9 @@ class WaveIndex:
                     "late": admitted.late,
                 },
             )
-            commit = manifest.commit
-            self._finish(manifest)
+            self._writer.finish(manifest)
         return Appended(
-            commit,
+            manifest.commit,
             admitted.slots,
             fresh.batch.num_rows,
             arriving.null_keys,
@@ -384,17 +256,18 @@ class WaveIndex:
         """
         number = None if slot is None else self._slot_number(slot)
         arriving = arrive(batch, self._definition, number)
-        with self._writing() as manifest:
-            state = _state_of(manifest)
+        with self._writer.writing() as manifest:
+            state = state_of(manifest)
             rows, late = admission.admit_late(arriving, state, self._definition)
             if state is None or not rows.batch.num_rows:
                 return Appended(manifest.commit, null_keys=arriving.null_keys, late=late)
+            manifest = self._writer.prepare(manifest)
             slots = frozenset(rows.slots.tolist())
             held = {**manifest.indexes, **manifest.temps}
             operations = [
                 Amend(slots & sub.slots, name) for name, sub in held.items() if slots & sub.slots
             ]
-            manifest = self._commit(
+            manifest = self._writer.commit(
                 manifest,
                 "amend",
                 operations,
@@ -405,9 +278,10 @@ class WaveIndex:
                 delivered=manifest.delivered,
                 counts={"rows": rows.batch.num_rows, "null_keys": arriving.null_keys, "late": late},
             )
-            commit = manifest.commit
-            self._finish(manifest)
-        return Appended(commit, sorted(slots), rows.batch.num_rows, arriving.null_keys, late)
+            self._writer.finish(manifest)
+        return Appended(
+            manifest.commit, sorted(slots), rows.batch.num_rows, arriving.null_keys, late
+        )
 
     def vacuum(self, keep: int = 1) -> list[str]:
         """Remove all but the newest `keep` commits and every file that none of them names.
@@ -415,121 +289,14 @@ class WaveIndex:
         Readers that hold an older snapshot go on reading it. Returns the names of the files that were removed.
         """
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-            raise BadTime(f"keep={keep!r} is not a whole number of at least 1.")
+            raise BadDefinition(f"keep={keep!r} is not a whole number of at least 1.")
         with self._files.lock(LOCK):
             return self._log.vacuum(keep)
 
     def prepare(self) -> bool:
         """Do the preparation that a crash or a full disk left undone. Returns whether there was any."""
-        with self._files.lock(LOCK):
-            manifest = self._log.latest()
-            return self._prepare(manifest).commit != manifest.commit
-
-    # -- the path of a write ----------------------------------------------------------------------
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[Manifest]:
-        """Hold the lock, and start from the newest manifest with nothing owed."""
-        with self._files.lock(LOCK):
-            yield self._prepare(self._log.latest())
-
-    def _plan(self, state: WaveState | None, slots: list[int]) -> tuple[Plan, WaveState]:
-        """The plan for new slots: Start for a full window on an empty index, a fold of transitions otherwise."""
-        scheme, window = self._definition.scheme, self._definition.window
-        if state is not None and slots[0] - state.newest - 1 < window:
-            return plan_fold(scheme, state, range(state.newest + 1, slots[-1] + 1))
-        gone = [Drop(name) for name in (state.temps if state is not None else ())]
-        if slots[-1] - slots[0] + 1 >= window:
-            start, last = scheme.start(slots[-1])
-            return Plan((*gone, *start.transition), start.preparation), last
-        start, empty = scheme.start(slots[0] - 1)
-        fold, last = plan_fold(scheme, empty, range(slots[0], slots[-1] + 1))
-        first = (*gone, *start.transition, *start.preparation, *fold.transition)
-        return Plan(first, fold.preparation), last
-
-    def _commit(
-        self,
-        manifest: Manifest,
-        operation: str,
-        operations: Sequence[Operation],
-        state: WaveState,
-        rows: Arriving | None,
-        *,
-        arriving: frozenset[int],
-        owed: Sequence[Operation],
-        delivered: Mapping[int, str],
-        counts: Mapping[str, int],
-    ) -> Manifest:
-        """Write what the operations ask for and commit it."""
-        token = self._surroundings.token()
-        subs = self._engine.run(
-            operations,
-            manifest,
-            rows.batch if rows is not None and rows.batch.num_rows else None,
-            arriving,
-            self._log.commits()[0],
-            token,
-        )
-        indexes = {name: sub for name, sub in subs.items() if name in state.indexes}
-        following = Manifest(
-            commit=manifest.commit + 1,
-            operation=operation,
-            written_at=self._surroundings.now().isoformat(),
-            state=state.to_json(),
-            indexes={name: indexes[name] for name in state.indexes},
-            temps={name: sub for name, sub in subs.items() if name not in indexes},
-            owed=tuple(map(operation_to_json, (*owed, *self._merges(indexes)))),
-            delivered=delivered,
-            totals={
-                name: manifest.totals.get(name, 0) + counts.get(name, 0)
-                for name in {**manifest.totals, **counts}
-            },
-        )
-        try:
-            self._log.commit(following, token)
-        except WavedexError:
-            self._engine.discard(following.commit, token)
-            raise
-        return following
-
-    def _merges(self, indexes: Mapping[str, SubIndex]) -> list[Operation]:
-        """The merges that sub-indexes of several parts, or with hidden rows, are owed."""
-        if not self._definition.technique.defers_merges:
-            return []
-        return [
-            Merge(name)
-            for name, sub in indexes.items()
-            if any(len(parts) > 1 or not all(p.is_whole for p in parts) for parts in sub.shards)
-        ]
-
-    def _prepare(self, manifest: Manifest) -> Manifest:
-        """Do what is owed, in a commit of its own, and return the manifest after it."""
-        if not manifest.owed:
-            return manifest
-        state = _state_of(manifest)
-        assert state is not None
-        return self._commit(
-            manifest,
-            "prepare",
-            [operation_from_json(operation) for operation in manifest.owed],
-            state,
-            None,
-            arriving=frozenset(),
-            owed=(),
-            delivered=manifest.delivered,
-            counts={},
-        )
-
-    def _finish(self, manifest: Manifest) -> None:
-        """After a commit: prepare for the next slot, and clear away what nobody needs."""
-        try:
-            self._prepare(manifest)
-            self._log.vacuum(COMMITS_KEPT)
-        except WavedexError as error:
-            raise PreparationOwed(
-                f"The rows are in the index as commit {manifest.commit}, but the work ahead for the "
-                f"next slot was not done: {error} The next write does it first; do not append again."
-            ) from error
+        with self._writer.writing() as manifest:
+            return self._writer.prepare(manifest).commit != manifest.commit
 
     def _slot_number(self, slot: Any) -> int:
         start, stop = self._definition.slotting.bounds(slot, slot)
@@ -539,23 +306,10 @@ class WaveIndex:
 
     def _current(self) -> Snapshot:
         """A snapshot of the newest commit, the same one for as long as nothing was committed."""
-        changed_at = self._changed_at()
-        if self._cached is not None and self._cached[0] == changed_at:
-            return self._cached[1]
-        snapshot = self.snapshot()
-        # A folder's time of change moves in steps; within a step another commit could hide.
-        if time.time_ns() - changed_at > _CLOCK_STEP_NS:
-            self._cached = changed_at, snapshot
-        else:
-            self._cached = None
-        return snapshot
-
-    def _changed_at(self) -> int:
-        return os.stat(self._log_path).st_mtime_ns
-
-    @property
-    def _log_path(self) -> str:
-        return f"{self._files.root}/{LOG}"
+        version = self._files.version(LOG)
+        if self._cached is None or version is None or self._cached[0] != version:
+            self._cached = version, self.snapshot()
+        return self._cached[1]
 
     def __repr__(self) -> str:
         definition = self._definition
@@ -563,11 +317,3 @@ class WaveIndex:
             f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
             f"{definition.scheme_name}, {definition.update}>"
         )
-
-
-_CLOCK_STEP_NS = 20_000_000
-"""The steps in which file systems note times of change are of a few milliseconds."""
-
-
-def _state_of(manifest: Manifest) -> WaveState | None:
-    return None if manifest.state is None else WaveState.from_json(dict(manifest.state))

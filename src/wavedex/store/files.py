@@ -15,6 +15,7 @@ import fcntl
 import mmap
 import os
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +30,7 @@ from wavedex.errors import ConcurrentWrite, Damaged, DiskFull, ReadOnly
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+_CLOCK_STEP_NS = 20_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +99,14 @@ class Files:
             return os.listdir(self.path(folder))
         except FileNotFoundError:
             return []
+
+    def version(self, folder: str) -> int | None:
+        """A number that changes when names in a folder do; None where the last change is too fresh to tell.
+
+        File systems note times of change in steps of some milliseconds, and within a step another change could hide.
+        """
+        changed_at_ns = os.stat(self.path(folder)).st_mtime_ns
+        return changed_at_ns if time.time_ns() - changed_at_ns > _CLOCK_STEP_NS else None
 
     def read(self, name: str) -> bytes:
         """The whole content. Raises FileNotFoundError."""

@@ -1,0 +1,140 @@
+"""What can be asked of an index and of a snapshot of it: the same questions, answered by one piece of code.
+
+A query is turned into a list of targets by the snapshot that answers it; this module asks them and puts the answers
+together. An index answers from a snapshot of its newest commit, a snapshot from itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from wavedex.store.reading import shard_of, shard_of_one
+
+if TYPE_CHECKING:
+    from wavedex.index.snapshot import Snapshot
+
+
+class Readable(ABC):
+    """The reading methods. Rows come in no promised order, and with the columns of the schema only.
+
+    In `since` and `until`, slot numbers and dates mean their whole interval and a datetime is compared with the row's own
+    time; both ends are included. `columns` chooses columns; `expired` also shows what a soft window still holds.
+    """
+
+    @abstractmethod
+    def _current(self) -> Snapshot:
+        """The snapshot that answers."""
+
+    def probe(
+        self,
+        key: Any,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+    ) -> pa.Table:
+        """The entries of one key (IndexProbe, and TimedIndexProbe with `since` or `until`).
+
+        COST: one look-up and one slice for each part that can have an answer.
+        """
+        snapshot = self._current()
+        key_type = snapshot.definition.spec.key_type
+        plain = key_type.plain(key)
+        hashed = key_type.hash(plain)
+        targets = snapshot.targets(since, until, expired)
+        batches = []
+        for shard, within in targets[shard_of_one(hashed, len(targets))]:
+            found = shard.probe(plain, hashed, within)
+            if found is not None:
+                batches.append(found)
+        return snapshot.table(batches, columns)
+
+    def probe_many(
+        self,
+        keys: Iterable[Any],
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+    ) -> pa.Table:
+        """The entries of several keys in one table; a key that is given twice is answered once."""
+        snapshot = self._current()
+        key_type = snapshot.definition.spec.key_type
+        wanted = pc.unique(key_type.array(keys))
+        hashes = key_type.hash_array(wanted)
+        owners = shard_of(hashes, snapshot.definition.shards)
+        batches = []
+        for number, targets in enumerate(snapshot.targets(since, until, expired)):
+            mine = owners == number
+            if targets and mine.any():
+                some, some_hashes = wanted.filter(pa.array(mine)), hashes[mine]
+                batches += [
+                    shard.probe_many(some, some_hashes, within) for shard, within in targets
+                ]
+        return snapshot.table(batches, columns)
+
+    def probe_range(
+        self,
+        low: Any,
+        high: Any,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+    ) -> pa.Table:
+        """The entries whose keys lie between two, both included."""
+        snapshot = self._current()
+        key_type = snapshot.definition.spec.key_type
+        least, most = key_type.plain(low), key_type.plain(high)
+        batches = [
+            shard.probe_range(least, most, within)
+            for targets in snapshot.targets(since, until, expired)
+            for shard, within in targets
+        ]
+        return snapshot.table(batches, columns)
+
+    def scan(
+        self,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+    ) -> pa.RecordBatchReader:
+        """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch."""
+        snapshot = self._current()
+        names = snapshot.names(columns)
+        selected = snapshot.targets(since, until, expired)
+
+        def batches() -> Iterator[pa.RecordBatch]:
+            for targets in selected:
+                for shard, within in targets:
+                    yield shard.scan(within).select(names)
+
+        schema = pa.schema([snapshot.definition.schema.field(name) for name in names])
+        return pa.RecordBatchReader.from_batches(schema, batches())
+
+    def files(self, since: Any = None, until: Any = None) -> list[str]:
+        """The paths of the files in which the entries of a span of time lie, for other tools to read.
+
+        A file may hold rows outside of it too: filter by the time column.
+        """
+        snapshot = self._current()
+        selected = snapshot.targets(since, until, False)
+        names = (shard.part.files["rows"].name for targets in selected for shard, _ in targets)
+        return [snapshot.path_of(name) for name in dict.fromkeys(names)]
+
+    @property
+    def slots(self) -> list[int]:
+        """The slots of the window, oldest first; empty while nothing was appended."""
+        return sorted(self._current().window)
+
+    @property
+    def sub_indexes(self) -> dict[str, list[int]]:
+        """The slots that each sub-index holds."""
+        indexes = self._current().manifest.indexes
+        return {name: sorted(sub.slots) for name, sub in indexes.items()}
