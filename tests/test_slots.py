@@ -318,7 +318,8 @@ def test_datetimes_finer_than_the_column_round_inwards() -> None:
 
 
 def test_nanoseconds_are_kept_from_strings_numpy_and_pandas() -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     slots = slotting(pa.timestamp("ns"), "1 hour")
     ns = 1_357_380_900_123_456_789
     text = "2013-01-05T10:15:00.123456789"
@@ -422,7 +423,8 @@ def test_what_is_no_time_is_a_bad_time(value: object) -> None:
 
 
 def test_the_missing_time_of_pandas_is_a_bad_time() -> None:
-    pd = pytest.importorskip("pandas")
+    import pandas as pd
+
     with pytest.raises(BadTime, match="give a slot number"):
         slotting(aware()).bounds(pd.NaT)
 

@@ -19,44 +19,42 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from datetime import date, datetime, timedelta
-from functools import lru_cache
-from typing import Any, ClassVar, NamedTuple
+from datetime import date, datetime
+from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from wavedex.clock import (
+    CYCLE_DAYS,
+    DAY_NS,
+    DAY_S,
+    EPOCH_DAY,
+    SECOND_NS,
+    Moment,
+    column_ns,
+    day_number,
+    first_instant,
+    iso_date,
+    offset_at,
+    read_time,
+)
 from wavedex.errors import BadDefinition, BadTime
 
 Ordinals = npt.NDArray[np.int64]
 
 _MIN, _MAX = -(2**63), 2**63 - 1
-_EPOCH, _EPOCH_DAY = datetime(1970, 1, 1), date(1970, 1, 1).toordinal()
-_DAY_S, _SECOND_NS, _DAY_NS = 86_400, 10**9, 86_400 * 10**9
-_COLUMN_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _SECOND_NS, "day": _DAY_NS}
-_NUMPY_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": _SECOND_NS, "m": 60 * 10**9, "h": 3600 * 10**9}
+_COLUMN_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": SECOND_NS, "day": DAY_NS}
 _SECONDS = {"second": 1, "minute": 60, "hour": 3600}
 _DAYS = {"day": 1, "week": 7}
 _MONTHS = {"month": 1, "quarter": 3, "year": 12}
 _UNITS = [*_SECONDS, *_DAYS, *_MONTHS]
 _SLOT = re.compile(rf"(?:(\d{{1,9}})\s*)?({'|'.join(_UNITS)})s?", re.IGNORECASE)
-# `datetime` ends with the year 9999. The calendar repeats after 400 years, and so do the rules of all zones outside of
-# the years 400 to 9200, so that times beyond are looked up whole cycles nearer.
-_CYCLE_DAYS = 146_097
-_KNOWN_S = tuple((date(y, 1, 1).toordinal() - _EPOCH_DAY) * _DAY_S for y in (400, 9200))
 _LISTED_DAYS_MAX = (
     4096  # so many days of a batch are rather all listed than found by sorting its rows
 )
-
-
-class _Moment(NamedTuple):
-    """A datetime as given: nanoseconds since 1970, of UTC where aware, of the wall clock where not."""
-
-    ns: int
-    aware: bool = False
-    fold: int = 0
 
 
 class Slotting(ABC):
@@ -112,7 +110,7 @@ class Slotting(ABC):
 
     def _range(self, value: object) -> tuple[int, int]:
         try:
-            when = _read(value)
+            when = read_time(value)
         except (ValueError, TypeError) as error:
             raise BadTime(
                 f"Cannot read {value!r} as a time: give a slot number, a date such as 2013-01-05,"
@@ -128,7 +126,7 @@ class Slotting(ABC):
     @abstractmethod
     def _begin(self, slot: int) -> int: ...
     @abstractmethod
-    def _span(self, when: date | _Moment) -> tuple[int, int]: ...
+    def _span(self, when: date | Moment) -> tuple[int, int]: ...
     @abstractmethod
     def _name(self, slot: int) -> str: ...
 
@@ -151,7 +149,7 @@ class Numbers(Slotting):
     def _begin(self, slot: int) -> int:
         return self.origin + slot * self.every
 
-    def _span(self, when: date | _Moment) -> tuple[int, int]:
+    def _span(self, when: date | Moment) -> tuple[int, int]:
         raise BadTime("The slots of this index are numbers: give since and until as slot numbers.")
 
     def _name(self, slot: int) -> str:
@@ -173,16 +171,16 @@ class _Timed(Slotting):
         """The zone whose clock stands between the column and the calendar, if one does."""
         return ZoneInfo(self.zone) if self.aware and self.zone != "UTC" else None
 
-    def _span(self, when: date | _Moment) -> tuple[int, int]:
-        if not isinstance(when, _Moment):
-            return self._midnight(_day(when)), self._midnight(_day(when) + 1)
-        first, last = _column_ns(when, self.aware, self.zone)
+    def _span(self, when: date | Moment) -> tuple[int, int]:
+        if not isinstance(when, Moment):
+            return self._midnight(day_number(when)), self._midnight(day_number(when) + 1)
+        first, last = column_ns(when, self.aware, self.zone)
         return -(-first // _COLUMN_NS[self.column]), last // _COLUMN_NS[self.column] + 1
 
     def _midnight(self, day: int) -> int:
         """Return where a day begins, which is counted from 1970-01-01."""
-        begin_s = _first_instant(self._clock, day * _DAY_S)[0] if self._clock else day * _DAY_S
-        return begin_s * _SECOND_NS // _COLUMN_NS[self.column]
+        begin_s = first_instant(self._clock, day * DAY_S)[0] if self._clock else day * DAY_S
+        return begin_s * SECOND_NS // _COLUMN_NS[self.column]
 
 
 @dataclass(frozen=True)
@@ -198,7 +196,7 @@ class Durations(_Timed):
 
     @property
     def _width(self) -> int:
-        return self.every * _SECONDS[self.unit] * _SECOND_NS // _COLUMN_NS[self.column]
+        return self.every * _SECONDS[self.unit] * SECOND_NS // _COLUMN_NS[self.column]
 
     def _slots(self, ordinals: Ordinals) -> Ordinals:
         return _count(ordinals, self.origin, self._width)
@@ -207,10 +205,10 @@ class Durations(_Timed):
         return self.origin + slot * self._width
 
     def _name(self, slot: int) -> str:
-        wall_s = self._begin(slot) * _COLUMN_NS[self.column] // _SECOND_NS
-        day, second = divmod(wall_s + (_offset(self._clock, wall_s) if self._clock else 0), _DAY_S)
+        wall_s = self._begin(slot) * _COLUMN_NS[self.column] // SECOND_NS
+        day, second = divmod(wall_s + (offset_at(self._clock, wall_s) if self._clock else 0), DAY_S)
         tail = f":{second % 60:02}" if self.unit == "second" or second % 60 else ""
-        return f"{_iso(day)} {second // 3600:02}:{second // 60 % 60:02}{tail}"
+        return f"{iso_date(day)} {second // 3600:02}:{second // 60 % 60:02}{tail}"
 
 
 @dataclass(frozen=True)
@@ -229,7 +227,7 @@ class Calendar(_Timed):
     origin: date
 
     def _slots(self, ordinals: Ordinals) -> Ordinals:
-        days = ordinals // (_DAY_NS // _COLUMN_NS[self.column])
+        days = ordinals // (DAY_NS // _COLUMN_NS[self.column])
         if not self._clock or not days.size:
             return self._slots_of_dates(days)
         first, last = int(days.min()), int(days.max())
@@ -243,7 +241,7 @@ class Calendar(_Timed):
 
     def _slots_of_dates(self, days: Ordinals) -> Ordinals:
         if self.unit in _DAYS:
-            return _count(days, _day(self.origin), self.every * _DAYS[self.unit])
+            return _count(days, day_number(self.origin), self.every * _DAYS[self.unit])
         shifted = (days - (self.origin.day - 1)).astype("M8[D]")
         months = shifted.astype("M8[M]").astype(np.int64)
         return _count(months, self._origin_month, self.every * _MONTHS[self.unit])
@@ -253,18 +251,18 @@ class Calendar(_Timed):
 
     def _first_day(self, slot: int) -> int:
         if self.unit in _DAYS:
-            return _day(self.origin) + slot * self.every * _DAYS[self.unit]
+            return day_number(self.origin) + slot * self.every * _DAYS[self.unit]
         months = self._origin_month + slot * self.every * _MONTHS[self.unit]
         cycles, month = divmod(months, 400 * 12)
         first = date(1970 + month // 12, month % 12 + 1, self.origin.day)
-        return _day(first) + cycles * _CYCLE_DAYS
+        return day_number(first) + cycles * CYCLE_DAYS
 
     @property
     def _origin_month(self) -> int:
         return (self.origin.year - 1970) * 12 + self.origin.month - 1
 
     def _name(self, slot: int) -> str:
-        name = _iso(self._first_day(slot))
+        name = iso_date(self._first_day(slot))
         if self.unit in _DAYS or self.origin.day != 1:
             return name
         return name.rsplit("-", 2 if self.unit == "year" and self.origin.month == 1 else 1)[0]
@@ -283,7 +281,7 @@ def slotting(
     """
     _check_zone(zone)
     try:
-        given = None if origin is None else _read(origin)
+        given = None if origin is None else read_time(origin)
     except (ValueError, TypeError) as error:
         raise BadDefinition(
             f"Cannot read origin={origin!r}: give a date like 2013-01-05."
@@ -315,8 +313,8 @@ def slotting(
         return Calendar(unit, every, zone, column, aware, _origin_date(given, unit, zone))
     if dated:
         raise BadDefinition(f"Dates have no {unit}s: give a slot of days, or a timestamp column.")
-    moment = given if isinstance(given, _Moment) else _Moment(_day(given) * _DAY_NS)
-    at, rest = divmod(_column_ns(moment, aware, zone)[0], _COLUMN_NS[column])
+    moment = given if isinstance(given, Moment) else Moment(day_number(given) * DAY_NS)
+    at, rest = divmod(column_ns(moment, aware, zone)[0], _COLUMN_NS[column])
     slots = Durations(unit, every, zone, column, aware, at)
     if rest or not _MIN <= at <= _MAX or slots._width > _MAX:
         raise BadDefinition(
@@ -381,12 +379,12 @@ def _numbers(slot: object, origin: object) -> Numbers:
     return Numbers(int(width), origin)
 
 
-def _origin_date(given: date | _Moment, unit: str, zone: str) -> date:
-    if isinstance(given, _Moment):
-        days, rest = divmod(_column_ns(given, False, zone)[0], _DAY_NS)
-        if rest or not 0 < days + _EPOCH_DAY <= date.max.toordinal():
+def _origin_date(given: date | Moment, unit: str, zone: str) -> date:
+    if isinstance(given, Moment):
+        days, rest = divmod(column_ns(given, False, zone)[0], DAY_NS)
+        if rest or not 0 < days + EPOCH_DAY <= date.max.toordinal():
             raise BadDefinition(f"A {unit} begins at midnight in {zone}: give a date as origin.")
-        given = date.fromordinal(days + _EPOCH_DAY)
+        given = date.fromordinal(days + EPOCH_DAY)
     if unit in _MONTHS and given.day > 28:
         raise BadDefinition(
             f"Not all months have a day {given.day}: give an origin on day 1 to 28."
@@ -401,90 +399,6 @@ def _check_zone(name: str) -> None:
         raise BadDefinition(f"There is no zone {name!r}: give one like 'Europe/Berlin'.") from error
 
 
-def _read(value: object) -> int | date | _Moment:
-    """Return what a user gave as a number, a date or a moment. Raises ValueError or TypeError."""
-    if isinstance(value, str):
-        return _parse(value.strip())
-    if isinstance(value, datetime):
-        if value != value:  # NaT of pandas is a datetime
-            raise ValueError("not a time")
-        ns = _ns(datetime(*value.timetuple()[:6], value.microsecond) - _EPOCH)
-        ns += getattr(value, "nanosecond", 0)  # as a Timestamp of pandas has
-        offset = value.utcoffset()
-        return _Moment(ns, False, value.fold) if offset is None else _Moment(ns - _ns(offset), True)
-    if isinstance(value, np.datetime64) and not np.isnat(value):
-        unit, count = np.datetime_data(value.dtype)
-        if unit in _NUMPY_NS:
-            return _Moment(int(value.astype(np.int64)) * count * _NUMPY_NS[unit])
-        day = value.item() if unit == "D" else None  # a number past the year 9999
-        value = day if isinstance(day, date) else None
-    if isinstance(value, date):
-        return value
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return int(value)
-    raise TypeError("not a time")
-
-
-def _parse(text: str) -> int | date | _Moment:
-    if re.fullmatch(r"[+-]?\d+", text):
-        return int(text)
-    try:
-        return date.fromisoformat(text)
-    except ValueError:
-        moment = _read(datetime.fromisoformat(text))
-    # Python drops the digits after the sixth without a word.
-    dropped = re.search(r"[.,]\d{6}(\d+)", text)
-    digits = dropped[1].rstrip("0") if dropped else ""
-    if not isinstance(moment, _Moment) or len(digits) > 3:
-        raise ValueError("finer than a nanosecond")
-    return moment._replace(ns=moment.ns + int(digits.ljust(3, "0")))
-
-
-def _column_ns(moment: _Moment, aware: bool, zone: str) -> tuple[int, int]:
-    """Return from when on, and up to when, a column's times are at `moment`; the end first if the zone skipped it."""
-    second, rest = divmod(moment.ns, _SECOND_NS)
-    if moment.aware == aware:
-        return moment.ns, moment.ns
-    if moment.aware:
-        wall = moment.ns + _offset(ZoneInfo(zone), second) * _SECOND_NS
-        return wall, wall
-    first, skipped = _first_instant(ZoneInfo(zone), second, moment.fold)
-    ns = first * _SECOND_NS
-    return (ns, ns - 1) if skipped else (ns + rest, ns + rest)
-
-
-@lru_cache(maxsize=4096)  # ten years of midnights
-def _first_instant(zone: ZoneInfo, wall_s: int, fold: int = 0) -> tuple[int, bool]:
-    """Return the first second of UTC at which the zone's clock shows `wall_s` or later, and whether it skips `wall_s`.
-
-    Where the clock shows it twice, `fold` is the number of the time.
-    """
-    ahead = _offset(zone, wall_s, fold)
-    if _offset(zone, wall_s - ahead) == ahead:
-        return wall_s - ahead, False
-    early, late = sorted((wall_s - ahead, wall_s - _offset(zone, wall_s, 1 - fold)))
-    while late - early > 1:  # the clock jumps over wall_s after `early`, and not after `late`
-        middle = (early + late) // 2
-        if middle + _offset(zone, middle) < wall_s:
-            early = middle
-        else:
-            late = middle
-    return late, True
-
-
-def _offset(zone: ZoneInfo, second: int, fold: int | None = None) -> int:
-    """Return by how many seconds the zone is ahead of UTC, at an instant or, with `fold`, at a wall-clock time."""
-    low, high = _KNOWN_S
-    cycle = _CYCLE_DAYS * _DAY_S
-    if not low <= second < high:
-        base = low if second < low else high - cycle
-        second = base + (second - base) % cycle
-    when = (_EPOCH + timedelta(seconds=second)).replace(tzinfo=zone, fold=fold or 0)
-    offset = (zone.fromutc(when) if fold is None else when).utcoffset()
-    assert offset is not None
-    return offset // timedelta(seconds=1)
-
-
 def _count(values: Ordinals, origin: int, every: int) -> Ordinals:
     """Return floor((values - origin) / every), with no step that could wrap."""
     whole, rest = divmod(origin, every)
@@ -496,17 +410,3 @@ def _count(values: Ordinals, origin: int, every: int) -> Ordinals:
     if int(counts.min()) - whole < _MIN or int(counts.max()) - whole > _MAX:
         raise BadTime("Rows are too far from the origin of the slots: choose a nearer origin.")
     return counts - whole
-
-
-def _iso(day: int) -> str:
-    cycles, rest = divmod(day, _CYCLE_DAYS)
-    known = date.fromordinal(rest + _EPOCH_DAY)
-    return f"{known.year + 400 * cycles:04}-{known:%m-%d}"
-
-
-def _day(when: date) -> int:
-    return when.toordinal() - _EPOCH_DAY
-
-
-def _ns(delta: timedelta) -> int:
-    return delta // timedelta(microseconds=1) * 1000
