@@ -11,7 +11,7 @@ Knows files and parts. What a scheme's state or an owed operation means is not i
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -190,23 +190,12 @@ class Log:
 
         Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held. Returns what was removed.
         """
-        commits = self.commits()
-        old = [
-            manifest_name(commit)
-            for commit in commits[:-keep]
-            if not self.files.is_pinned(manifest_name(commit))
-        ]
-        gone = set(old)
-        kept = [self.read(commit) for commit in commits if manifest_name(commit) not in gone]
-        named = {name for manifest in kept for name in manifest.files}
+        old = map(manifest_name, self.commits()[:-keep])
+        removed = [name for name in old if self.files.remove_unpinned(name)]
+        named = {name for commit in self.commits() for name in self.read(commit).files}
         drafts = [f"{LOG}/{name}" for name in self.files.list(LOG) if name.endswith(".tmp")]
         data = [f"{DATA}/{name}" for name in self.files.list(DATA)]
-        doomed = [*old, *drafts, *(name for name in data if name not in named)]
-        for name in doomed:
+        unnamed = [*drafts, *(name for name in data if name not in named)]
+        for name in unnamed:
             self.files.remove(name)
-        return doomed
-
-    def discard(self, names: Iterable[str]) -> None:
-        """Remove files of a change that failed before it was committed."""
-        for name in names:
-            self.files.remove(name)
+        return [*removed, *unnamed]

@@ -55,16 +55,14 @@ class Draft:
         shown = (part.show(part.shown - self.deleted) for part in self.parts)
         return tuple(part for part in shown if part.shown)
 
-    @property
-    def is_untouched(self) -> bool:
-        """Whether it is just what it started from."""
-        return not (self.deleted or self.old or self.arriving or self.merged)
-
 
 def draft_plan(
     operations: Iterable[Operation], present: Mapping[str, tuple[Part, ...]], arriving: Slots
 ) -> dict[str, Draft]:
-    """The draft of every sub-index and temporary that there is after the operations."""
+    """The draft of every sub-index and temporary that there is after the operations.
+
+    `arriving` are the slots of which the batch has rows; all others come from the snapshot, if it has any.
+    """
     drafts = {name: Draft(parts) for name, parts in present.items()}
     for operation in operations:
         match operation:
@@ -84,5 +82,5 @@ def draft_plan(
                 drafts[target] = replace(drafts[target], merged=True)
             case Amend(slots, target):
                 draft = drafts[target]
-                drafts[target] = replace(draft, arriving=draft.arriving | slots)
+                drafts[target] = replace(draft, arriving=draft.arriving | (slots & arriving))
     return drafts

@@ -16,7 +16,7 @@ from wavedex.engine.shard import ShardTask, Workshop, run_shard, stem_prefix
 from wavedex.log import DATA, Manifest, SubIndex
 from wavedex.plan import Operation, apply
 from wavedex.store.order import stable_order
-from wavedex.store.part import Slots
+from wavedex.store.part import Part
 from wavedex.store.reading import shard_of
 
 
@@ -32,8 +32,7 @@ class LocalEngine:
         self,
         operations: Sequence[Operation],
         manifest: Manifest,
-        batch: pa.RecordBatch | None,
-        arriving: Slots,
+        batch: pa.RecordBatch,
         oldest_kept: int,
         token: str,
     ) -> dict[str, SubIndex]:
@@ -50,7 +49,6 @@ class LocalEngine:
                 operations=tuple(operations),
                 present={name: sub.shards[shard] for name, sub in subs.items()},
                 constituents=frozenset(manifest.indexes),
-                arriving=arriving,
                 batch=batches[shard],
                 commit=commit,
                 oldest_kept=oldest_kept,
@@ -77,16 +75,16 @@ class LocalEngine:
             if f"{DATA}/{name}".startswith(prefix):
                 files.remove(f"{DATA}/{name}")
 
-    def _run_all(self, tasks: list[ShardTask]) -> list[dict[str, tuple]]:  # type: ignore[type-arg]
+    def _run_all(self, tasks: list[ShardTask]) -> list[dict[str, tuple[Part, ...]]]:
         if self.threads == 1:
             return [run_shard(self.workshop, task) for task in tasks]
         with ThreadPoolExecutor(self.threads) as pool:
             return list(pool.map(lambda task: run_shard(self.workshop, task), tasks))
 
-    def _split(self, batch: pa.RecordBatch | None) -> list[pa.RecordBatch | None]:
+    def _split(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """The rows of each shard."""
-        if batch is None or self.shards == 1:
-            return [batch] * self.shards
+        if self.shards == 1:
+            return [batch]
         spec = self.workshop.spec
         shards = shard_of(spec.key_type.hash_array(spec.keys(batch)), self.shards)
         order = stable_order(shards)

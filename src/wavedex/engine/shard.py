@@ -41,16 +41,15 @@ class Workshop:
 class ShardTask:
     """One shard's share.
 
-    `present` are its parts by the names of sub-indexes and temporaries, `constituents` the names that readers see,
-    `arriving` the slots that the batch brings, some of them perhaps without rows, and `batch` the rows.
+    `present` are its parts by the names of sub-indexes and temporaries, `constituents` the names that readers see, and
+    `batch` the arriving rows that belong to it, perhaps none.
     """
 
     shard: int
     operations: tuple[Operation, ...]
     present: Mapping[str, tuple[Part, ...]]
     constituents: frozenset[str]
-    arriving: Slots
-    batch: pa.RecordBatch | None
+    batch: pa.RecordBatch
     commit: int
     oldest_kept: int
     token: str
@@ -60,13 +59,13 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
     """Carry out the operations for one shard and return the parts of every name there is then."""
     counter = itertools.count()
     spec, slotting = workshop.spec, workshop.slotting
+    row_slots = slotting.slots_of(spec.ordinals(task.batch))
+    arriving = frozenset(np.unique(row_slots).tolist())
 
-    def rows_of(slots: Slots) -> pa.RecordBatch | None:
-        batch = task.batch
-        if batch is None or not batch.num_rows or slots >= task.arriving:
-            return batch
-        wanted = np.isin(slotting.slots_of(spec.ordinals(batch)), list(slots))
-        return batch.filter(pa.array(wanted))
+    def rows_of(slots: Slots) -> pa.RecordBatch:
+        if slots >= arriving:
+            return task.batch
+        return task.batch.filter(pa.array(np.isin(row_slots, list(slots))))
 
     bench = Bench(
         files=workshop.files,
@@ -77,7 +76,7 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
         stem=lambda: f"{stem_prefix(task.commit, task.token)}-{task.shard:05d}-{next(counter)}",
         updater=Updater(workshop.files, spec, workshop.sizes, task.commit, task.oldest_kept),
     )
-    drafts = draft_plan(task.operations, task.present, task.arriving)
+    drafts = draft_plan(task.operations, task.present, arriving)
     return {name: workshop.technique.settle(draft, bench) for name, draft in drafts.items()}
 
 

@@ -41,7 +41,7 @@ class Bench:
     spec: EntrySpec
     start_of: Callable[[int], int]
     present: tuple[Part, ...]
-    rows_of: Callable[[Slots], pa.RecordBatch | None]
+    rows_of: Callable[[Slots], pa.RecordBatch]
     stem: Callable[[], str]
     updater: Updater
     written: dict[object, tuple[Part, ...]] = field(default_factory=dict)
@@ -58,8 +58,8 @@ class Bench:
             for part in parts
             for within in part.ranges(part.shown, self.start_of)
         ]
-        if arriving and (rows := self.rows_of(arriving)) is not None:
-            batches.append(rows)
+        if arriving:
+            batches.append(self.rows_of(arriving))
         batches = [batch for batch in batches if batch.num_rows]
         return concat(batches) if batches else None
 
@@ -93,7 +93,8 @@ class Immutable:
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         parts = (*draft.own, *bench.old(draft.old))
-        if draft.is_untouched or (len(parts) == 1 and parts[0].is_whole and not draft.arriving):
+        is_packed = len(parts) <= 1 and all(part.is_whole for part in parts)
+        if not draft.arriving and is_packed:
             return parts
         if self.defers_merges and not draft.merged:
             return (*parts, *self._write((), draft.arriving, bench)) if draft.arriving else parts
@@ -122,15 +123,16 @@ class InPlace:
     defers_merges: bool = False
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
-        if draft.is_untouched and not draft.copied:
-            return draft.parts
         rows = bench.read(bench.old(draft.old), draft.arriving)
         added = draft.old | draft.arriving
         part: Part | None = draft.parts[0] if draft.parts else None
         if part is not None:
-            if draft.copied or (not self.changes_files and part in bench.present):
+            doomed = part.held & draft.deleted
+            is_changed = rows is not None or bool(doomed)
+            is_shadowed = is_changed and not self.changes_files and part in bench.present
+            if draft.copied or is_shadowed:
                 part = copy_contiguous(bench.files, bench.spec, bench.stem(), part)
-            for first, last in part.runs(part.held & draft.deleted):
+            for first, last in part.runs(doomed):
                 dead = bench.start_of(first), bench.start_of(last + 1)
                 slots = frozenset(range(first, last + 1))
                 part = part and bench.updater.delete(part, bench.stem(), dead, slots)

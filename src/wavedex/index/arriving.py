@@ -76,6 +76,12 @@ def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
     return Arriving(batch, found, null_keys)
 
 
+def nothing(definition: Definition) -> Arriving:
+    """No rows at all."""
+    empty = pa.RecordBatch.from_pylist([], schema=definition.spec.schema)
+    return Arriving(empty, np.zeros(0, np.int64), 0)
+
+
 def _to_table(data: Any) -> pa.Table:
     if isinstance(data, pa.Table):
         return data

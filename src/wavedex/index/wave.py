@@ -229,7 +229,6 @@ class WaveIndex(Readable):
                 plan.transition,
                 state,
                 fresh,
-                arriving=frozenset(admitted.slots),
                 owed=plan.preparation,
                 delivered={slot: rows for slot, rows in delivered.items() if slot >= oldest},
                 counts={
@@ -273,7 +272,6 @@ class WaveIndex(Readable):
                 operations,
                 state,
                 rows,
-                arriving=slots,
                 owed=(),
                 delivered=manifest.delivered,
                 counts={"rows": rows.batch.num_rows, "null_keys": arriving.null_keys, "late": late},

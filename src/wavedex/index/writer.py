@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from wavedex.engine.local import LocalEngine
 from wavedex.engine.shard import Workshop
 from wavedex.errors import PreparationOwed, WavedexError
-from wavedex.index.arriving import Arriving
+from wavedex.index.arriving import Arriving, nothing
 from wavedex.index.definition import Definition
 from wavedex.index.surroundings import Surroundings
 from wavedex.log import LOCK, Log, Manifest, SubIndex
@@ -74,9 +74,8 @@ class Writer:
         operation: str,
         operations: Sequence[Operation],
         state: WaveState,
-        rows: Arriving | None,
+        rows: Arriving,
         *,
-        arriving: frozenset[int],
         owed: Sequence[Operation],
         delivered: Mapping[int, str],
         counts: Mapping[str, int],
@@ -86,13 +85,12 @@ class Writer:
         subs = self._engine.run(
             operations,
             manifest,
-            rows.batch if rows is not None and rows.batch.num_rows else None,
-            arriving,
+            rows.batch,
             self._log.commits()[0],
             token,
         )
         indexes = {name: sub for name, sub in subs.items() if name in state.indexes}
-        arrived = rows.counts() if rows is not None else {}
+        arrived = rows.counts()
         held = frozenset().union(*(sub.slots for sub in indexes.values()))
         following = Manifest(
             commit=manifest.commit + 1,
@@ -140,8 +138,7 @@ class Writer:
             "prepare",
             [operation_from_json(operation) for operation in manifest.owed],
             state,
-            None,
-            arriving=frozenset(),
+            nothing(self._definition),
             owed=(),
             delivered=manifest.delivered,
             counts={},

@@ -240,22 +240,24 @@ class Files:
             os.close(descriptor)
 
     def pin(self, name: str) -> Pin:
-        """Hold a file so that `is_pinned` sees it. Raises FileNotFoundError where it is gone."""
+        """Hold a file so that `remove_unpinned` leaves it. Raises FileNotFoundError where it is gone."""
         return Pin(self.path(name))
 
-    def is_pinned(self, name: str) -> bool:
-        """Whether any process holds a pin on the file."""
+    def remove_unpinned(self, name: str) -> bool:
+        """Remove a file unless a process holds a pin on it; whether it is gone."""
         try:
             descriptor = os.open(self.path(name), os.O_RDONLY)
         except FileNotFoundError:
-            return False
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
             return True
+        try:
+            # Held until the name is gone, so that nobody can pin the file in between.
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self.remove(name)
+        except BlockingIOError:
+            return False
         finally:
             os.close(descriptor)
-        return False
+        return True
 
 
 class Pin:
