@@ -1,8 +1,8 @@
 """What can go wrong, by name.
 
 Every error that a user, a disk or a clock can cause is a `WavedexError`. Its class says what is wrong, its message says
-what to do, and when it is raised the index on disk is what it was before the call. Imports nothing of ours, so that every
-layer may raise these.
+what to do, and when it is raised the index on disk is what it was before the call; the two exceptions, CommitUncertain and
+PreparationOwed, say so. Imports nothing of ours, so that every layer may raise these.
 """
 
 from __future__ import annotations
@@ -102,6 +102,10 @@ class Damaged(WavedexError):
         head = "The index is damaged" + (f" in {count} places" if count > 1 else "")
         advice = "Restore the named files from a copy, or build the index anew from its source."
         super().__init__(f"{head}: {'; '.join(self.findings)}. {advice}")
+
+
+class CommitUncertain(WavedexError):
+    """A commit can be read, but the disk did not say that it lasts."""
 
 
 class PreparationOwed(WavedexError):

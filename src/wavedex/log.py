@@ -17,7 +17,7 @@ from typing import Any
 
 import xxhash
 
-from wavedex.errors import ConcurrentWrite, Damaged
+from wavedex.errors import CommitUncertain, ConcurrentWrite, Damaged, WavedexError
 from wavedex.store.files import FileRef, Files
 from wavedex.store.part import Part, Slots, from_ranges, to_ranges
 
@@ -168,7 +168,8 @@ class Log:
         """Publish the next manifest.
 
         REQUIRES: the content of every file that it names lasts.
-        Raises ConcurrentWrite where another writer was first; nothing has changed then.
+        Raises ConcurrentWrite where another writer was first; nothing has changed then. Raises CommitUncertain where
+        the manifest is there and the disk does not say whether it lasts; the files that it names must stay then.
         """
         draft = f"{LOG}/{manifest.commit:020d}.{token}.tmp"
         try:
@@ -176,14 +177,23 @@ class Log:
             self.files.create(draft, lambda sink: sink.write(manifest.to_bytes()))
             self.files.sync(draft)
             self.files.link(draft, manifest_name(manifest.commit))
-            self.files.sync_folder(LOG)
         except FileExistsError:
+            self.files.remove(draft)
             raise ConcurrentWrite(
                 f"Another writer committed {manifest.commit} to {self.files.root} first. Nothing was "
                 "changed; do it again on the new state."
             ) from None
-        finally:
+        except WavedexError:
             self.files.remove(draft)
+            raise
+        try:
+            self.files.sync_folder(LOG)
+            self.files.remove(draft)
+        except (WavedexError, OSError) as error:
+            raise CommitUncertain(
+                f"Commit {manifest.commit} can be read, but it is not sure to survive a crash: {error} "
+                "Look to the disk; an append may then be repeated, an amendment only if its rows are not there."
+            ) from error
 
     def vacuum(self, keep: int) -> list[str]:
         """Remove all but the newest `keep` manifests and the files that none of the kept ones names.

@@ -8,7 +8,6 @@ for each part that can have an answer; a window that is soft on disk is cut exac
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import Any
 
 import pyarrow as pa
@@ -47,7 +46,7 @@ class Snapshot(Readable):
                     if name not in opened:
                         opened[name] = open_shard(files, definition.spec, part)
                     self._shards[shard].append((opened[name], part))
-        self._select = lru_cache(SELECTIONS_MAX)(self._find_targets)
+        self._selections: dict[tuple[int | None, int | None, bool], list[list[Target]]] = {}
         self._everything = self._find_targets(None, None, False)
         self._hides_a_column = definition.spec.schema is not definition.schema
 
@@ -60,8 +59,12 @@ class Snapshot(Readable):
         """For each shard number, whom to ask and where in it an answer can lie."""
         if since is None and until is None and not expired:
             return self._everything
-        start, stop = self.definition.slotting.bounds(since, until)
-        return self._select(start, stop, bool(expired))
+        wanted = (*self.definition.slotting.bounds(since, until), bool(expired))
+        if wanted not in self._selections:
+            if len(self._selections) >= SELECTIONS_MAX:
+                self._selections.clear()
+            self._selections[wanted] = self._find_targets(*wanted)
+        return self._selections[wanted]
 
     def table(self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None) -> pa.Table:
         """Answers as one table with the columns that were asked for."""

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wavedex.engine.local import LocalEngine
 from wavedex.engine.shard import Workshop
-from wavedex.errors import PreparationOwed, WavedexError
+from wavedex.errors import CommitUncertain, PreparationOwed, WavedexError
 from wavedex.index.arriving import Arriving, nothing
 from wavedex.index.definition import Definition
 from wavedex.index.surroundings import Surroundings
@@ -112,6 +112,8 @@ class Writer:
         )
         try:
             self._log.commit(following, token)
+        except CommitUncertain:
+            raise
         except WavedexError:
             self._engine.discard(following.commit, token)
             raise

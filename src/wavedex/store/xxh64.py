@@ -48,6 +48,8 @@ def hash_bytes(
     COST: one pass a distinct length, so a column of few lengths is hashed at the speed of NumPy.
     """
     hashes = np.empty(len(starts), np.uint64)
+    if not len(starts):
+        return hashes
     by_length = np.argsort(lengths, kind="stable")
     distinct, firsts = np.unique(lengths[by_length], return_index=True)
     for length, rows in zip(distinct.tolist(), np.split(by_length, firsts[1:]), strict=True):

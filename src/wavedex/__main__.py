@@ -1,0 +1,5 @@
+"""`python -m wavedex` is the command `wavedex`."""
+
+from wavedex.cli import main
+
+main()

@@ -1,0 +1,64 @@
+"""The commands that keep an index in order: `verify` and `vacuum`."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Annotated, Any
+
+import typer
+
+import wavedex
+from wavedex.cli.inspecting import human_bytes
+from wavedex.cli.options import AsJson, Index
+from wavedex.errors import Damaged
+
+
+def verify(index: Index, as_json: AsJson = False) -> None:
+    """Read every byte of the index and check every checksum and rule; the exit code is 1 where it is damaged."""
+    try:
+        idx = wavedex.open(index)
+        idx.verify()
+    except Damaged as error:
+        if as_json:
+            typer.echo(json.dumps({"ok": False, "findings": list(error.findings)}))
+        else:
+            for finding in error.findings:
+                typer.echo(finding)
+        raise
+    about = idx.describe()
+    counts = {
+        "commit": about["commit"],
+        "rows": about["rows"],
+        "bytes": about["bytes"],
+        "slots": sum(entry["live"] for entry in about["slots"]),
+        "sub_indexes": len(about["sub_indexes"]),
+    }
+    if as_json:
+        typer.echo(json.dumps({"ok": True, "findings": [], **counts}))
+        return
+    typer.echo(
+        f"ok: {counts['rows']:,} rows of {counts['slots']:,} slots in {counts['sub_indexes']:,} "
+        f"sub-indexes, {human_bytes(counts['bytes'])}, commit {counts['commit']:,}"
+    )
+
+
+def vacuum(
+    index: Index,
+    keep: Annotated[
+        int, typer.Option(metavar="N", min=1, help="How many commits to keep, the newest first.")
+    ] = 1,
+    as_json: AsJson = False,
+) -> None:
+    """Remove old commits, and the files that no kept one needs."""
+    removed = wavedex.open(index).vacuum(keep)
+    if as_json:
+        typer.echo(json.dumps({"removed": removed}))
+    else:
+        typer.echo(f"{len(removed):,} file{'s' * (len(removed) != 1)} removed")
+
+
+COMMANDS: dict[Callable[..., Any], str] = {
+    verify: "wavedex verify sales.wx",
+    vacuum: "wavedex vacuum sales.wx --keep 3",
+}

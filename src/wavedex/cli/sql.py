@@ -1,0 +1,60 @@
+"""SQL over the entries of a snapshot, by DuckDB, in memory.
+
+The entries are a table of Arrow's, most of it mapped from the index's own files, so that a query may name them as often as
+it likes and only the columns that it names are read. Whatever DuckDB objects to becomes an error of ours with its message.
+DuckDB works in a thread of its own: this one waits for it, and so can be interrupted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+
+from wavedex.errors import WavedexError
+
+BATCH_ROWS = 65_536
+
+
+class BadQuery(WavedexError):
+    """DuckDB cannot answer the query."""
+
+
+@contextmanager
+def querying(entries: pa.Table, sql: str) -> Iterator[pa.RecordBatchReader]:
+    """Run a query over `entries`; its rows can be read while the context is open. Raises BadQuery."""
+    import duckdb
+
+    connection = duckdb.connect()
+    with ThreadPoolExecutor(max_workers=1) as worker:
+        try:
+            answer = worker.submit(_run, connection, entries, sql).result()
+
+            def batches() -> Iterator[pa.RecordBatch]:
+                while (batch := worker.submit(next, answer, None).result()) is not None:
+                    yield batch
+
+            yield pa.RecordBatchReader.from_batches(answer.schema, batches())
+        except (duckdb.Error, pa.ArrowException) as error:
+            raise BadQuery(f"The query failed. {error}") from None
+        except KeyboardInterrupt:
+            connection.interrupt()
+            raise
+        finally:
+            worker.submit(connection.close).result()
+
+
+def _run(connection: Any, entries: pa.Table, sql: str) -> Any:
+    # The names in a query are tables, never variables of this program.
+    connection.execute("set python_enable_replacements = false")
+    connection.execute("set TimeZone = 'UTC'")
+    connection.register("entries", entries)
+    relation = connection.sql(sql)
+    if relation is None:
+        raise BadQuery("The query returns no rows. Give one such as: select * from entries")
+    # The name that DuckDB 2 knows, and the one before it.
+    modern = hasattr(relation, "to_arrow_reader")
+    return (relation.to_arrow_reader if modern else relation.fetch_arrow_reader)(BATCH_ROWS)
