@@ -15,6 +15,7 @@ import pyarrow as pa
 from wavedex.engine.shard import ShardTask, Workshop, run_shard, stem_prefix
 from wavedex.log import DATA, Manifest, SubIndex
 from wavedex.plan import Operation, apply
+from wavedex.store.arrow import to_arrow
 from wavedex.store.order import stable_order
 from wavedex.store.part import Part
 from wavedex.store.reading import shard_of
@@ -88,7 +89,7 @@ class LocalEngine:
         spec = self.workshop.spec
         shards = shard_of(spec.key_type.hash_array(spec.keys(batch)), self.shards)
         order = stable_order(shards)
-        sorted_rows = batch.take(pa.array(order))
+        sorted_rows = batch.take(to_arrow(order))
         bounds = shards[order].searchsorted(range(self.shards + 1))
         return [
             sorted_rows.slice(start, stop - start)

@@ -19,6 +19,7 @@ from wavedex.engine.technique import Bench, Technique
 from wavedex.log import DATA
 from wavedex.plan import Operation
 from wavedex.slots import Slotting
+from wavedex.store.arrow import to_arrow
 from wavedex.store.entries import EntrySpec
 from wavedex.store.files import Files
 from wavedex.store.inplace import Updater
@@ -65,7 +66,7 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
     def rows_of(slots: Slots) -> pa.RecordBatch:
         if slots >= arriving:
             return task.batch
-        return task.batch.filter(pa.array(np.isin(row_slots, list(slots))))
+        return task.batch.filter(to_arrow(np.isin(row_slots, list(slots))))
 
     bench = Bench(
         files=workshop.files,

@@ -19,6 +19,7 @@ import pyarrow.types as pt
 from wavedex import slots
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import Definition
+from wavedex.store.arrow import empty_batch, to_arrow
 from wavedex.store.content import hash_rows
 from wavedex.store.entries import SLOT_COLUMN, one_batch
 
@@ -37,7 +38,7 @@ class Arriving:
         """Some of the rows."""
         if which.all():
             return self
-        return Arriving(self.batch.filter(pa.array(which)), self.slots[which], self.null_keys)
+        return Arriving(self.batch.filter(to_arrow(which)), self.slots[which], self.null_keys)
 
     def counts(self) -> dict[int, int]:
         """How many rows each slot has."""
@@ -63,7 +64,7 @@ def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
     if definition.time is None:
         if slot is None:
             raise BadTime("This index has no time column. Say which slot the batch is: slot=N.")
-        numbers = pa.array(np.full(table.num_rows, slot, np.int64))
+        numbers = to_arrow(np.full(table.num_rows, slot, np.int64))
         table = table.append_column(definition.spec.schema.field(SLOT_COLUMN), numbers)
     batch = one_batch(table.cast(definition.spec.schema))
     found = definition.slotting.slots_of(slots.ordinals(batch.column(definition.spec.order_place)))
@@ -78,8 +79,7 @@ def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
 
 def nothing(definition: Definition) -> Arriving:
     """No rows at all."""
-    empty = pa.RecordBatch.from_pylist([], schema=definition.spec.schema)
-    return Arriving(empty, np.zeros(0, np.int64), 0)
+    return Arriving(empty_batch(definition.spec.schema), np.zeros(0, np.int64), 0)
 
 
 def _to_table(data: Any) -> pa.Table:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wavedex.store.arrow import to_arrow
 from wavedex.store.reading import shard_of, shard_of_one
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ class Readable(ABC):
         for number, targets in enumerate(snapshot.targets(since, until, expired)):
             mine = owners == number
             if targets and mine.any():
-                some, some_hashes = wanted.filter(pa.array(mine)), hashes[mine]
+                some, some_hashes = wanted.filter(to_arrow(mine)), hashes[mine]
                 batches += [
                     shard.probe_many(some, some_hashes, within) for shard, within in targets
                 ]

@@ -75,7 +75,9 @@ def _check_sub_index(name: str, sub: SubIndex) -> Iterator[str]:
 def _check_part(definition: Definition, files: Files, part: Part, shard: int) -> list[str]:
     try:
         opened = open_shard(files, definition.spec, part)
-        findings = [*opened.findings(), *opened.placement_findings(shard, definition.shards)]
+        findings = opened.findings() or [*opened.placement_findings(shard, definition.shards)]
+        if findings:
+            return findings
         ordinals = definition.spec.ordinals(opened.scan(None))
         strangers = set(np.unique(definition.slotting.slots_of(ordinals)).tolist()) - part.held
         if strangers:

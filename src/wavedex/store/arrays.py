@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import Damaged
+from wavedex.store.arrow import to_arrow
 from wavedex.store.files import Sink
 
 
@@ -19,7 +20,7 @@ def write_arrays(sink: Sink, arrays: Mapping[str, Any], metadata: Mapping[str, s
     """Write arrays, NumPy's or Arrow's, under their names."""
     columns = []
     for values in arrays.values():
-        values = values if isinstance(values, pa.Array) else pa.array(values)
+        values = values if isinstance(values, pa.Array) else to_arrow(values)
         columns.append(pa.LargeListArray.from_arrays(np.array([0, len(values)]), values))
     batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
     write_batch(sink, batch.replace_schema_metadata(dict(metadata)))
@@ -41,6 +42,8 @@ def write_batch(sink: Sink, batch: pa.RecordBatch) -> None:
 def read_batch(buffer: pa.Buffer, name: str) -> pa.RecordBatch:
     """The one record batch of a mapped Arrow IPC file. Raises Damaged where it cannot be read."""
     try:
-        return pa.ipc.open_file(pa.BufferReader(buffer)).get_batch(0)
+        batch = pa.ipc.open_file(pa.BufferReader(buffer)).get_batch(0)
+        batch.validate()
+        return batch
     except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, IndexError, ValueError) as error:
         raise Damaged(f"{name} cannot be read as an Arrow file ({error})") from error

@@ -18,7 +18,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wavedex.errors import Damaged
 from wavedex.store.arrays import read_arrays, write_arrays
+from wavedex.store.arrow import to_arrow
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.directory import I64, Bools, Table, build_table
 from wavedex.store.entries import EntrySpec, number_view
@@ -57,7 +59,7 @@ class Buckets:
 
     def take(self, which: I64) -> Buckets:
         """Some of the buckets, or all in another order."""
-        keys = self.keys.take(pa.array(which))
+        keys = self.keys.take(to_arrow(which))
         return Buckets(keys, *(array[which] for array in self._arrays()))
 
     def _arrays(self) -> tuple[I64, I64, I64, I64]:
@@ -121,7 +123,7 @@ class ContiguousShard(Shard):
             return None
         first = int(buckets.rooms[bucket] + buckets.skips[bucket])
         found = self.records[first : first + int(buckets.counts[bucket])]
-        batch = self._within(self.format.decode(found, self.heap), within)
+        batch = self._within(self.decode(found), within)
         return batch if batch.num_rows else None
 
     def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
@@ -132,8 +134,8 @@ class ContiguousShard(Shard):
         """The bucket of each key, or -1."""
 
         def equal(rows: I64, buckets: I64) -> Bools:
-            mine = self.keys.take(pa.array(buckets))
-            return pc.equal(mine, keys.take(pa.array(rows))).to_numpy(zero_copy_only=False)
+            mine = self.keys.take(to_arrow(buckets))
+            return pc.equal(mine, keys.take(to_arrow(rows))).to_numpy(zero_copy_only=False)
 
         return self._directory[1].find_many(hashes, equal)
 
@@ -144,12 +146,17 @@ class ContiguousShard(Shard):
     def scan(self, within: Range | None) -> pa.RecordBatch:
         return self._rows_of(self.buckets, within)
 
+    def decode(self, records: Records) -> pa.RecordBatch:
+        """Records as rows. Raises Damaged where they point at what is not there."""
+        if not self.format.fits(records, len(self.heap)):
+            raise Damaged(f"{self._rows_name} points outside of {self.part.files['heap'].name}")
+        return self.format.decode(records, self.heap)
+
     def _rows_of(self, buckets: Buckets, within: Range | None) -> pa.RecordBatch:
         found = self.records[buckets.positions()]
-        return self._within(self.format.decode(found, self.heap), within)
+        return self._within(self.decode(found), within)
 
-    def findings(self) -> Iterable[str]:
-        yield from self._checksum_findings()
+    def _rule_findings(self) -> Iterable[str]:
         buckets, table, free, _ = self._directory
         directory = self.part.files["directory"].name
         places, _ = build_table(self.spec.key_type.hash_array(buckets.keys))
@@ -163,7 +170,7 @@ class ContiguousShard(Shard):
         if (ends[:-1] > starts[order][1:]).any() or (len(ends) and ends[-1] > len(self.records)):
             yield f"{directory} has buckets that overlap or reach past the file"
         owners = np.repeat(np.arange(len(buckets.keys)), buckets.counts)
-        if not self.spec.keys(self.scan(None)).equals(buckets.keys.take(pa.array(owners))):
+        if not self.spec.keys(self.scan(None)).equals(buckets.keys.take(to_arrow(owners))):
             yield f"{directory} finds records of other keys in {self._rows_name}"
 
 
@@ -174,11 +181,11 @@ def build_contiguous(
     layout = RecordFormat(spec)
     codes = spec.key_type.codes(spec.keys(batch))
     order = sort_order(codes, spec.ordinals(batch))
-    batch, codes = batch.take(pa.array(order)), codes[order]
+    batch, codes = batch.take(to_arrow(order)), codes[order]
     starts = bucket_starts(codes)
     counts = np.diff(np.append(starts, len(codes)))
     buckets = Buckets(
-        spec.keys(batch).take(pa.array(starts)), starts, counts, np.zeros_like(starts), counts
+        spec.keys(batch).take(to_arrow(starts)), starts, counts, np.zeros_like(starts), counts
     )
     records, heap = layout.encode(batch, 0)
     refs = {

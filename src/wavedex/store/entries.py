@@ -12,6 +12,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as pt
 
+from wavedex.store.arrow import empty_batch
 from wavedex.store.keys import KeyType, key_type
 
 SLOT_COLUMN = "__slot"
@@ -73,5 +74,5 @@ def one_batch(table: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
         return table
     batches = table.combine_chunks().to_batches()
     if not batches:
-        return pa.RecordBatch.from_pylist([], schema=table.schema)
+        return empty_batch(table.schema)
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from wavedex.store.arrow import to_arrow
 from wavedex.store.content import add_content, content_of, hash_rows, subtract_content
 from wavedex.store.contiguous import (
     STORE,
@@ -58,10 +59,10 @@ class Updater:
             return build_contiguous(self.files, self.spec, stem, rows, part.held | slots)
         codes = self.spec.key_type.codes(self.spec.keys(batch))
         order = sort_order(codes, self.spec.ordinals(batch))
-        batch, codes = batch.take(pa.array(order)), codes[order]
+        batch, codes = batch.take(to_arrow(order)), codes[order]
         starts = bucket_starts(codes)
         arriving = np.diff(np.append(starts, len(codes)))
-        keys = self.spec.keys(batch).take(pa.array(starts))
+        keys = self.spec.keys(batch).take(to_arrow(starts))
         buckets = _with_keys(shard, keys, self.spec)
         which = buckets.found
         wanted = np.zeros(len(buckets.all.keys), np.int64)
@@ -90,7 +91,7 @@ class Updater:
             return replace(part, held=held, shown=held)
         if not lives.any():
             return None
-        survivors = shard.format.decode(records[lives], shard.heap)
+        survivors = shard.decode(records[lives])
         if self._is_wasteful(shard) or not _only_fronts_die(buckets, lives):
             return build_contiguous(self.files, self.spec, stem, survivors, held)
         starts = np.cumsum(buckets.counts) - buckets.counts
@@ -110,7 +111,7 @@ class Updater:
         refs["directory"] = write_directory(
             self.files, self.spec, stem, moved, free, heap_live_bytes
         )
-        dead_rows = shard.format.decode(records[~lives], shard.heap)
+        dead_rows = shard.decode(records[~lives])
         content = subtract_content(part.content or 0, content_of(hash_rows(dead_rows)))
         return Part(STORE, refs, held, held, int(lives.sum()), content)
 
@@ -203,7 +204,7 @@ def _with_keys(shard: ContiguousShard, keys: pa.Array, spec: EntrySpec) -> _Foun
     old = shard.buckets
     none = np.zeros(news, np.int64)
     both = Buckets(
-        pa.concat_arrays([old.keys, keys.filter(pa.array(absent))]),
+        pa.concat_arrays([old.keys, keys.filter(to_arrow(absent))]),
         *(np.concatenate([array, none]) for array in (old.rooms, old.sizes, old.skips, old.counts)),
     )
     order = stable_order(spec.key_type.codes(both.keys))

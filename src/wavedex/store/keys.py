@@ -23,6 +23,7 @@ import pyarrow.types as pt
 import xxhash
 
 from wavedex.errors import BadDefinition, BadKey
+from wavedex.store.arrow import to_arrow
 from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
 
 Plain = int | bytes
@@ -98,7 +99,7 @@ class KeyType:
         return self._from_plain(plain)
 
     def _from_plain(self, plain: list[Any]) -> pa.Array:
-        return pa.array(plain, self.arrow_type)
+        raise NotImplementedError
 
     def parse(self, text: str) -> Any:
         """The key that a person typed. Raises BadKey."""
@@ -227,7 +228,7 @@ class BooleanKey(KeyType):
         return keys.to_numpy(zero_copy_only=False).astype(np.int64)
 
     def _from_plain(self, plain: list[Any]) -> pa.Array:
-        return pa.array([bool(value) for value in plain], self.arrow_type)
+        return to_arrow(np.array(plain, bool))
 
     def parse(self, text: str) -> Any:
         try:
@@ -301,12 +302,16 @@ class BytesKey(KeyType):
         super().__init__(arrow_type)
         self._is_text = pt.is_string(arrow_type) or pt.is_large_string(arrow_type)
         large = pt.is_large_string(arrow_type) or pt.is_large_binary(arrow_type)
+        self._offset = np.dtype("<i8" if large else "<i4")
         self._offset_format: Any = "q" if large else "i"
 
     def plain(self, value: Any) -> Plain:
         if self._is_text:
             if isinstance(value, str):
-                return value.encode()
+                try:
+                    return value.encode()
+                except UnicodeEncodeError:
+                    raise self._refuse(value) from None
         elif isinstance(value, bytes | bytearray | memoryview):
             return bytes(value)
         raise self._refuse(value)
@@ -324,7 +329,9 @@ class BytesKey(KeyType):
         return lambda row: bytes(data[offsets[row] : offsets[row + 1]])
 
     def _from_plain(self, plain: list[Any]) -> pa.Array:
-        return pa.array(plain, pa.binary()).cast(self.arrow_type)
+        ends = np.cumsum([0, *map(len, plain)], dtype=self._offset)
+        buffers = [None, pa.py_buffer(ends), pa.py_buffer(b"".join(plain))]
+        return pa.Array.from_buffers(self.arrow_type, len(plain), buffers)
 
     def parse(self, text: str) -> Any:
         if self._is_text:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 
 from wavedex.errors import TooLarge
 from wavedex.store.arrays import read_arrays, read_batch, write_arrays, write_batch
+from wavedex.store.arrow import to_arrow
 from wavedex.store.directory import I64, Bools, Table, build_table
 from wavedex.store.entries import EntrySpec, number_view
 from wavedex.store.files import Files
@@ -42,9 +43,9 @@ def build_packed(
         )
     codes = spec.key_type.codes(spec.keys(batch))
     order = sort_order(codes, spec.ordinals(batch))
-    batch, codes = batch.take(pa.array(order)), codes[order]
+    batch, codes = batch.take(to_arrow(order)), codes[order]
     starts = bucket_starts(codes)
-    hashes = spec.key_type.hash_array(spec.keys(batch).take(pa.array(starts)))
+    hashes = spec.key_type.hash_array(spec.keys(batch).take(to_arrow(starts)))
     table, bits = build_table(hashes)
     arrays = {"starts": np.append(starts, len(codes)).astype(np.uint32), "table": table}
     rows = files.create(f"{stem}.arrow", lambda sink: write_batch(sink, batch))
@@ -107,14 +108,14 @@ class PackedShard(Shard):
 
     def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
         def equal(rows: I64, buckets: I64) -> Bools:
-            mine = self.keys.take(pa.array(self.starts[buckets]))
-            return pc.equal(mine, keys.take(pa.array(rows))).to_numpy(zero_copy_only=False)
+            mine = self.keys.take(to_arrow(self.starts[buckets]))
+            return pc.equal(mine, keys.take(to_arrow(rows))).to_numpy(zero_copy_only=False)
 
         buckets = self.table.find_many(hashes, equal)
         buckets = buckets[buckets >= 0]
         starts = self.starts[buckets].astype(np.int64)
         counts = self.starts[buckets + 1].astype(np.int64) - starts
-        return self._within(self.batch.take(pa.array(spread_ranges(starts, counts))), within)
+        return self._within(self.batch.take(to_arrow(spread_ranges(starts, counts))), within)
 
     def probe_range(self, low: Plain, high: Plain, within: Range | None) -> pa.RecordBatch:
         start, stop = self.key_range(low, high)
@@ -128,8 +129,7 @@ class PackedShard(Shard):
         """The key column."""
         return self.spec.keys(self.batch)
 
-    def findings(self) -> Iterable[str]:
-        yield from self._checksum_findings()
+    def _rule_findings(self) -> Iterable[str]:
         name = self.part.files["rows"].name
         codes = self.spec.key_type.codes(self.keys)
         ordinals = self.spec.ordinals(self.batch)
@@ -140,7 +140,7 @@ class PackedShard(Shard):
         if self.starts.tolist() != [*starts.tolist(), len(codes)]:
             yield f"{directory} does not say where the buckets of {name} begin"
             return
-        keys = self.keys.take(pa.array(starts))
+        keys = self.keys.take(to_arrow(starts))
         table, _ = build_table(self.spec.key_type.hash_array(keys))
         if not np.array_equal(table, self.table.places):
             yield f"{directory} does not find the keys of {name}"

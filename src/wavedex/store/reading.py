@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from wavedex.store.arrow import to_arrow
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.entries import EntrySpec, number_view
 from wavedex.store.files import Files
@@ -50,10 +51,6 @@ class Shard(ABC):
     def scan(self, within: Range | None) -> pa.RecordBatch:
         """All rows."""
 
-    @abstractmethod
-    def findings(self) -> Iterable[str]:
-        """What is wrong with the files, a line each; nothing where all is well."""
-
     @property
     @abstractmethod
     def keys(self) -> pa.Array:
@@ -79,7 +76,18 @@ class Shard(ABC):
         since, until = within
         ordinals = number_view(batch.column(self.spec.order_place))
         inside = (ordinals >= since) & (ordinals < until)
-        return batch if inside.all() else batch.filter(pa.array(inside))
+        return batch if inside.all() else batch.filter(to_arrow(inside))
+
+    def findings(self) -> list[str]:
+        """What is wrong with the files, a line each; nothing where all is well.
+
+        The rules are looked at only where every checksum is right: damaged bytes are not to be trusted even that far.
+        """
+        return [*self._checksum_findings()] or [*self._count_findings(), *self._rule_findings()]
+
+    @abstractmethod
+    def _rule_findings(self) -> Iterable[str]:
+        """Which rules of its store are broken."""
 
     def _checksum_findings(self) -> Iterable[str]:
         for ref in self.part.files.values():
@@ -87,6 +95,8 @@ class Shard(ABC):
                 found = xxhash.xxh64(self.files.map(ref)).hexdigest()
                 if found != ref.checksum:
                     yield f"{ref.name} has the checksum {found}, not {ref.checksum}"
+
+    def _count_findings(self) -> Iterable[str]:
         rows = self.scan(None)
         if rows.num_rows != self.part.rows:
             yield f"{self._rows_name} holds {rows.num_rows} rows, not {self.part.rows}"

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import BadDefinition
+from wavedex.store.arrow import bit_buffer
 from wavedex.store.entries import EntrySpec
 from wavedex.store.order import spread_ranges
 
@@ -92,12 +93,12 @@ class RecordFormat:
         for place, field in enumerate(self.spec.schema):
             kind = _value_type(field.type)
             here = valid[:, place]
-            mask = None if here.all() else pa.array(here).buffers()[1]
+            mask = None if here.all() else bit_buffer(here)
             if _is_heap(kind):
                 column = self._heap_column(kind, records, place, mask, heap)
             elif pt.is_boolean(kind):
-                flags = pa.array(records[f"c{place}"].astype(bool))
-                column = pa.Array.from_buffers(kind, count, [mask, flags.buffers()[1]])
+                flags = bit_buffer(records[f"c{place}"].astype(bool))
+                column = pa.Array.from_buffers(kind, count, [mask, flags])
             else:
                 values = np.ascontiguousarray(records[f"c{place}"]).view(np.uint8)
                 column = pa.Array.from_buffers(kind, count, [mask, pa.py_buffer(values)])
@@ -113,12 +114,22 @@ class RecordFormat:
         heap: npt.NDArray[np.uint8],
     ) -> pa.Array:
         lengths = records[f"length{place}"].astype(np.int64)
-        data = heap[spread_ranges(records[f"at{place}"], lengths)]
+        starts = records[f"at{place}"]
+        data = heap[spread_ranges(starts, lengths)]
         large = pt.is_large_string(kind) or pt.is_large_binary(kind)
         offsets = np.zeros(len(records) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         buffers = [mask, pa.py_buffer(offsets if large else offsets.astype(np.int32))]
         return pa.Array.from_buffers(kind, len(records), [*buffers, pa.py_buffer(data)])
+
+    def fits(self, records: Records, heap_bytes: int) -> bool:
+        """Whether everything that the records point at lies in the heap."""
+        for place, field in enumerate(self.spec.schema):
+            if len(records) and _is_heap(_value_type(field.type)):
+                starts, lengths = records[f"at{place}"], records[f"length{place}"]
+                if min(starts.min(), lengths.min()) < 0 or (starts + lengths).max() > heap_bytes:
+                    return False
+        return True
 
     def ordinals(self, records: Records) -> npt.NDArray[np.int64]:
         """The order column."""

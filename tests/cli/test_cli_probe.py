@@ -1,0 +1,123 @@
+import csv
+import io
+import json
+
+import pyarrow as pa
+import pytest
+from cli_sales import SCHEMA, noon, rows_of
+
+import wavedex as wx
+
+
+def lines(result):
+    assert result.exit_code == 0, result.stderr
+    return [json.loads(line) for line in result.stdout.splitlines()]
+
+
+def test_a_probe_shows_a_table_with_a_count(run, sales):
+    result = run("probe", sales, "ann")
+    assert result.exit_code == 0
+    assert result.stderr == ""
+    for day in range(3, 8):
+        assert f"2026-01-0{day}T12:00:00+00:00" in result.stdout
+    assert "1.75" in result.stdout
+    assert result.stdout.splitlines()[-1] == "5 rows"
+
+
+def test_json_is_a_line_for_each_row_with_times_decimals_and_binary_as_text(run, sales):
+    found = lines(run("probe", sales, "ann", "--json"))
+    assert found[0] == {
+        "user": "ann",
+        "at": "2026-01-03T12:00:00+00:00",
+        "amount": 3,
+        "price": "0.75",
+        "tag": "ff",
+    }
+    assert [row["amount"] for row in found] == [3, 4, 5, 6, 7]
+    assert found == lines(run("probe", sales, "ann", "--format", "json"))
+
+
+def test_csv_has_a_header_and_empty_fields_for_nulls(run, sales):
+    result = run("probe", sales, "bob", "--since", "2026-01-07", "--format", "csv")
+    rows = list(csv.DictReader(io.StringIO(result.stdout)))
+    assert [row["amount"] for row in rows] == ["0", "1", "2", "3", "4", "5", "6"]
+    assert {row["price"] for row in rows} == {""}
+    assert {row["at"] for row in rows} == {"2026-01-07 12:00:00.000000Z"}
+
+
+def test_arrow_is_a_stream_of_the_very_rows(run, sales):
+    result = run("probe", sales, "ann", "--format", "arrow")
+    table = pa.ipc.open_stream(result.stdout_bytes).read_all()
+    assert table.schema == SCHEMA
+    assert table.to_pylist() == [rows_of(day)[0] for day in range(3, 8)]
+
+
+@pytest.mark.parametrize(
+    ("bounds", "days"),
+    [
+        (["--since", "2026-01-06"], [6, 7]),
+        (["--until", "2026-01-03"], [3]),
+        (["--since", "20458", "--until", "2026-01-06T11:59"], [5]),
+        (["--since", "2026-01-06T12:00:00Z", "--until", "2026-01-06T12:00:00+00:00"], [6]),
+    ],
+)
+def test_since_and_until_are_slots_dates_or_datetimes(run, sales, bounds, days):
+    found = lines(run("probe", sales, "ann", "--json", *bounds))
+    assert [row["amount"] for row in found] == days
+
+
+def test_expired_rows_are_shown_when_asked_for(run, sales):
+    assert [row["amount"] for row in lines(run("probe", sales, "ann", "--expired", "--json"))] == [
+        2, 3, 4, 5, 6, 7,
+    ]  # fmt: skip
+
+
+def test_columns_are_chosen_and_still_in_the_order_of_time(run, sales):
+    found = lines(run("probe", sales, "ann", "--columns", "amount, user", "--json"))
+    assert found[-1] == {"amount": 7, "user": "ann"}
+    assert list(found[0]) == ["amount", "user"]
+    assert [row["amount"] for row in found] == [3, 4, 5, 6, 7]
+
+
+def test_a_table_shows_no_more_rows_than_the_limit_and_says_so(run, sales):
+    result = run("probe", sales, "bob", "--limit", "2")
+    assert result.stdout.count("│ bob") == 2
+    assert "25 rows, of which the first 2 are shown" in result.stdout
+    assert len(lines(run("probe", sales, "bob", "--limit", "2", "--json"))) == 25
+
+
+def test_a_key_without_rows_is_no_error(run, sales):
+    assert (run("probe", sales, "eve").exit_code, run("probe", sales, "eve").stdout) == (0, "")
+    assert run("probe", sales, "eve").stderr == "No rows.\n"
+    asked = run("probe", sales, "eve", "--json")
+    assert (asked.exit_code, asked.stdout, asked.stderr) == (0, "", "")
+    assert run("probe", sales, "eve", "--format", "csv").stdout.startswith('"user","at"')
+    arrow = run("probe", sales, "eve", "--format", "arrow").stdout_bytes
+    assert pa.ipc.open_stream(arrow).read_all().num_rows == 0
+
+
+def test_keys_that_are_numbers_are_read_as_such_also_below_zero(run, tmp_path):
+    schema = pa.schema([("k", pa.int32()), ("v", pa.string())])
+    idx = wx.WaveIndex.create(tmp_path / "n.wx", schema, key="k", window=2, indexes=2)
+    idx.append(pa.table({"k": [-5, 7], "v": ["a", "b"]}, schema=schema), slot=1)
+    assert lines(run("probe", tmp_path / "n.wx", "7", "--json")) == [{"k": 7, "v": "b"}]
+    assert lines(run("probe", tmp_path / "n.wx", "--json", "--", "-5")) == [{"k": -5, "v": "a"}]
+    refused = run("probe", tmp_path / "n.wx", "seven")
+    assert refused.exit_code == 1
+    assert "int32" in refused.stderr
+
+
+def test_nothing_in_the_data_can_steer_the_terminal(run, empty):
+    row = {**rows_of(1)[0], "user": "a\x1b[2J[bold]b"}
+    wx.open(empty).append(pa.Table.from_pylist([row], SCHEMA))
+    result = run("probe", empty, "a\x1b[2J[bold]b")
+    assert "\x1b" not in result.stdout
+    assert r"a\x1b[2J[bold]b" in result.stdout
+
+
+def test_a_column_that_is_not_there_is_named(run, sales):
+    result = run("probe", sales, "ann", "--columns", "amount,colour")
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert "'colour'" in result.stderr
+    assert noon(3).isoformat() not in result.stderr
