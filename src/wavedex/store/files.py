@@ -78,6 +78,7 @@ class Files:
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(root)
+        self._root_text = str(self.root)
 
     def path(self, name: str) -> Path:
         """Where `name` lies, for tools that want a path."""
@@ -105,7 +106,7 @@ class Files:
 
         File systems note times of change in steps of some milliseconds, and within a step another change could hide.
         """
-        changed_at_ns = os.stat(self.path(folder)).st_mtime_ns
+        changed_at_ns = os.stat(f"{self._root_text}/{folder}").st_mtime_ns
         return changed_at_ns if time.time_ns() - changed_at_ns > _CLOCK_STEP_NS else None
 
     def read(self, name: str) -> bytes:

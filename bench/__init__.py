@@ -1,0 +1,1 @@
+"""Measurements with checked answers: `python -m bench`."""
