@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Protocol
 
 import pyarrow as pa
 
@@ -19,6 +20,18 @@ from wavedex.store.arrow import to_arrow
 from wavedex.store.order import stable_order
 from wavedex.store.part import Part
 from wavedex.store.reading import shard_of
+
+
+class Rows(Protocol):
+    """Rows that arrive: in memory, or staged as parts, shard by shard."""
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """The rows in memory, perhaps none."""
+
+    @property
+    def staged(self) -> tuple[tuple[Part, ...], ...]:
+        """The parts of each shard, or nothing at all."""
 
 
 class LocalEngine:
@@ -33,7 +46,7 @@ class LocalEngine:
         self,
         operations: Sequence[Operation],
         manifest: Manifest,
-        batch: pa.RecordBatch,
+        rows: Rows,
         oldest_kept: int,
         token: str,
     ) -> dict[str, SubIndex]:
@@ -43,7 +56,7 @@ class LocalEngine:
         """
         subs = {**manifest.indexes, **manifest.temps}
         commit = manifest.commit + 1
-        batches = self._split(batch)
+        batches = self._split(rows.batch)
         tasks = [
             ShardTask(
                 shard=shard,
@@ -51,6 +64,7 @@ class LocalEngine:
                 present={name: sub.shards[shard] for name, sub in subs.items()},
                 constituents=frozenset(manifest.indexes),
                 batch=batches[shard],
+                staged=rows.staged[shard] if rows.staged else (),
                 commit=commit,
                 oldest_kept=oldest_kept,
                 token=token,

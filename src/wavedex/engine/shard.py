@@ -42,8 +42,8 @@ class Workshop:
 class ShardTask:
     """One shard's share.
 
-    `present` are its parts by the names of sub-indexes and temporaries, `constituents` the names that readers see, and
-    `batch` the arriving rows that belong to it, perhaps none.
+    `present` are its parts by the names of sub-indexes and temporaries, `constituents` the names that readers see.
+    The rows that arrive for it are either `batch`, in memory and perhaps none, or `staged`, parts that lie on disk.
     """
 
     shard: int
@@ -51,6 +51,7 @@ class ShardTask:
     present: Mapping[str, tuple[Part, ...]]
     constituents: frozenset[str]
     batch: pa.RecordBatch
+    staged: tuple[Part, ...]
     commit: int
     oldest_kept: int
     token: str
@@ -61,10 +62,11 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
     counter = itertools.count()
     spec, slotting = workshop.spec, workshop.slotting
     row_slots = slotting.slots_of(spec.ordinals(task.batch))
-    arriving = frozenset(np.unique(row_slots).tolist())
+    in_memory = frozenset(np.unique(row_slots).tolist())
+    arriving = in_memory.union(*(part.shown for part in task.staged))
 
     def rows_of(slots: Slots) -> pa.RecordBatch:
-        if slots >= arriving:
+        if slots >= in_memory:
             return task.batch
         return task.batch.filter(to_arrow(np.isin(row_slots, list(slots))))
 
@@ -73,6 +75,7 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
         spec=spec,
         start_of=slotting.start,
         present=tuple(part for name in task.constituents for part in task.present.get(name, ())),
+        staged=task.staged,
         rows_of=rows_of,
         stem=lambda: f"{stem_prefix(task.commit, task.token)}-{task.shard:05d}-{next(counter)}",
         updater=Updater(workshop.files, spec, workshop.sizes, task.commit, task.oldest_kept),

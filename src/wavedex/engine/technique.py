@@ -33,26 +33,32 @@ from wavedex.store.room import Sizes
 class Bench:
     """What a technique works with in one shard.
 
-    `present` are the parts that readers see now, `batch` the arriving rows, `rows_of` those of them that belong to some
-    slots, `start_of` the first ordinal of a slot, `stem` makes names for new files.
+    `present` are the parts that readers see now. Rows arrive as `staged` parts, which lie on disk already, or in memory:
+    `rows_of` gives those of some slots. `start_of` is the first ordinal of a slot, `stem` makes names for new files.
     """
 
     files: Files
     spec: EntrySpec
     start_of: Callable[[int], int]
     present: tuple[Part, ...]
+    staged: tuple[Part, ...]
     rows_of: Callable[[Slots], pa.RecordBatch]
     stem: Callable[[], str]
     updater: Updater
     written: dict[object, tuple[Part, ...]] = field(default_factory=dict)
 
-    def old(self, slots: Slots) -> tuple[Part, ...]:
-        """The parts of the present snapshot, showing only these slots."""
-        shown = (part.show(slots) for part in self.present)
+    def sources(self, draft: Draft) -> tuple[Part, ...]:
+        """The parts from which a draft gains slots, showing only those: of the present snapshot, and staged ones."""
+        shown = [part.show(draft.old) for part in self.present]
+        shown += [part.show(draft.arriving) for part in self.staged]
         return tuple(part for part in shown if part.shown)
 
+    def in_memory(self, draft: Draft) -> Slots:
+        """The slots that a draft gains from memory."""
+        return frozenset() if self.staged else draft.arriving
+
     def read(self, parts: Iterable[Part], arriving: Slots) -> pa.RecordBatch | None:
-        """The rows that parts show and those that arrive, or None where there are none."""
+        """The rows that parts show and those that arrive in memory, or None where there are none."""
         batches = [
             open_shard(self.files, self.spec, part).scan(within)
             for part in parts
@@ -92,13 +98,14 @@ class Immutable:
     changes_files: bool = False
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
-        parts = (*draft.own, *bench.old(draft.old))
+        parts = (*draft.own, *bench.sources(draft))
+        arriving = bench.in_memory(draft)
         is_packed = len(parts) <= 1 and all(part.is_whole for part in parts)
-        if not draft.arriving and is_packed:
+        if not arriving and is_packed:
             return parts
         if self.defers_merges and not draft.merged:
-            return (*parts, *self._write((), draft.arriving, bench)) if draft.arriving else parts
-        return self._write(parts, draft.arriving, bench)
+            return (*parts, *self._write((), arriving, bench)) if arriving else parts
+        return self._write(parts, arriving, bench)
 
     def _write(self, parts: tuple[Part, ...], arriving: Slots, bench: Bench) -> tuple[Part, ...]:
         """Write one packed part; what two drafts share is written once."""
@@ -123,7 +130,7 @@ class InPlace:
     defers_merges: bool = False
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
-        rows = bench.read(bench.old(draft.old), draft.arriving)
+        rows = bench.read(bench.sources(draft), bench.in_memory(draft))
         added = draft.old | draft.arriving
         part: Part | None = draft.parts[0] if draft.parts else None
         if part is not None:

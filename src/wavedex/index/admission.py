@@ -6,15 +6,12 @@ slots that go backwards and gaps are told apart here and nowhere else.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-import numpy.typing as npt
-
 from wavedex.errors import GapTooLarge, OutsideWindow, SlotBackwards, SlotConflict
-from wavedex.index.arriving import Arriving
+from wavedex.index.arriving import Arriving, Found
 from wavedex.index.definition import Definition
 from wavedex.plan import WaveState
 
@@ -43,28 +40,26 @@ def admit(
     rows, late = arriving, 0
     if state is not None:
         rows, late = _without_too_old(arriving, state, definition)
-    identities = rows.identities()
-    if slot is not None and not arriving.batch.num_rows:
-        identities[slot] = f"0:{0:016x}"
+    identities = {number: found.identity for number, found in rows.summary.items()}
+    if slot is not None and not arriving.rows:
+        identities[slot] = Found(0, 0).identity
     slots = sorted(identities)
     if state is not None:
         _check_passed(slots, identities, state, delivered, definition)
         slots = [number for number in slots if number > state.newest]
-        rows = rows.take(rows.slots > state.newest)
-    if not slots:
-        return Admitted(rows, [], {}, late)
-    _check_gaps(slots, state, definition)
-    return Admitted(rows, slots, {slot: identities[slot] for slot in slots}, late)
+    if slots:
+        _check_gaps(slots, state, definition)
+    return Admitted(rows.only(slots), slots, {number: identities[number] for number in slots}, late)
 
 
 def admit_late(
     arriving: Arriving, state: WaveState | None, definition: Definition
 ) -> tuple[Arriving, int]:
     """Decide about an amendment: the rows that enter, and how many are too old. Raises OutsideWindow."""
-    if not arriving.batch.num_rows:
+    if not arriving.rows:
         return arriving, 0
     newest = None if state is None else state.newest
-    youngest = int(arriving.slots.max())
+    youngest = max(arriving.summary)
     if state is None or newest is None or youngest > newest:
         raise OutsideWindow(
             f"Slot {youngest} ({definition.slotting.label(youngest)}) has not arrived yet"
@@ -74,26 +69,21 @@ def admit_late(
     return _without_too_old(arriving, state, definition)
 
 
-def among(slots: npt.NDArray[np.int64], wanted: Iterable[int]) -> npt.NDArray[np.bool_]:
-    """Which of the slots are among some."""
-    return np.isin(slots, np.fromiter(wanted, np.int64))
-
-
 def _without_too_old(
     arriving: Arriving, state: WaveState, definition: Definition
 ) -> tuple[Arriving, int]:
     oldest = state.newest - definition.window + 1
-    fits = arriving.slots >= oldest
-    late = int((~fits).sum())
+    fitting = arriving.only(slot for slot in arriving.summary if slot >= oldest)
+    late = arriving.rows - fitting.rows
     if late and definition.late == "error":
-        slot = int(arriving.slots.min())
+        slot = min(arriving.summary)
         label = definition.slotting.label
         raise OutsideWindow(
             f"{late} rows are older than the window: the oldest is of slot {slot} ({label(slot)}), and "
             f"the window begins with {oldest} ({label(oldest)}). Leave them out, or create the index "
             "with late='drop'."
         )
-    return arriving.take(fits), late
+    return fitting, late
 
 
 def _check_passed(

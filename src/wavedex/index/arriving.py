@@ -7,7 +7,8 @@ is refused by name before the index is touched.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,41 +21,75 @@ from wavedex import slots
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import Definition
 from wavedex.store.arrow import empty_batch, to_arrow
-from wavedex.store.content import hash_rows
+from wavedex.store.content import add_content, hash_rows
 from wavedex.store.entries import SLOT_COLUMN, one_batch
+from wavedex.store.part import Part
 
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
-class Arriving:
-    """Rows that arrived: the entries, the slot of each, and how many had no key and were skipped."""
+class Found:
+    """What arrived for one slot: how many rows, and their order-free hash."""
 
+    rows: int
+    content: int
+
+    @property
+    def identity(self) -> str:
+        """The same rows in any order have the same identity, and others another."""
+        return f"{self.rows}:{self.content:016x}"
+
+    def __add__(self, other: Found) -> Found:
+        return Found(self.rows + other.rows, add_content(self.content, other.content))
+
+
+@dataclass(frozen=True)
+class Arriving:
+    """Rows that arrived: what was found for each slot, the rows themselves, and how many had no key and were skipped.
+
+    The rows are in memory (`batch`), or were written as parts already (`staged`, shard by shard).
+    """
+
+    summary: Mapping[int, Found]
+    null_keys: int
     batch: pa.RecordBatch
     slots: npt.NDArray[np.int64]
-    null_keys: int
+    staged: tuple[tuple[Part, ...], ...] = ()
 
-    def take(self, which: npt.NDArray[np.bool_]) -> Arriving:
-        """Some of the rows."""
-        if which.all():
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(found.rows for found in self.summary.values())
+
+    def only(self, slots: Iterable[int]) -> Arriving:
+        """The rows of some slots."""
+        kept = {slot: self.summary[slot] for slot in slots if slot in self.summary}
+        if len(kept) == len(self.summary):
             return self
-        return Arriving(self.batch.filter(to_arrow(which)), self.slots[which], self.null_keys)
+        wanted = np.isin(self.slots, np.fromiter(kept, np.int64))
+        shown = ((part.show(kept) for part in parts) for parts in self.staged)
+        return replace(
+            self,
+            summary=kept,
+            batch=self.batch.filter(to_arrow(wanted)),
+            slots=self.slots[wanted],
+            staged=tuple(tuple(part for part in parts if part.shown) for parts in shown),
+        )
 
-    def counts(self) -> dict[int, int]:
-        """How many rows each slot has."""
-        slots, counts = np.unique(self.slots, return_counts=True)
-        return dict(zip(slots.tolist(), counts.tolist(), strict=True))
 
-    def identities(self) -> dict[int, str]:
-        """For each slot, its number of rows and their order-free hash: the same rows, the same identity."""
-        distinct, place = np.unique(self.slots, return_inverse=True)
-        counts = np.bincount(place, minlength=len(distinct))
-        sums = np.zeros(len(distinct), np.uint64)
-        np.add.at(sums, place, hash_rows(self.batch))
-        return {
-            int(slot): f"{count}:{content:016x}"
-            for slot, count, content in zip(distinct, counts.tolist(), sums.tolist(), strict=True)
-        }
+def summarise(batch: pa.RecordBatch, slots: npt.NDArray[np.int64]) -> dict[int, Found]:
+    """What a batch has for each slot."""
+    distinct, place = np.unique(slots, return_inverse=True)
+    counts = np.bincount(place, minlength=len(distinct))
+    sums = np.zeros(len(distinct), np.uint64)
+    np.add.at(sums, place, hash_rows(batch))
+    return {
+        slot: Found(count, content)
+        for slot, count, content in zip(
+            distinct.tolist(), counts.tolist(), sums.tolist(), strict=True
+        )
+    }
 
 
 def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
@@ -74,12 +109,12 @@ def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
             f"slot={slot} was given, but rows of the batch are of slot {other} "
             f"({definition.slotting.label(other)}). Leave slot= out, or send that slot's rows alone."
         )
-    return Arriving(batch, found, null_keys)
+    return Arriving(summarise(batch, found), null_keys, batch, found)
 
 
 def nothing(definition: Definition) -> Arriving:
     """No rows at all."""
-    return Arriving(empty_batch(definition.spec.schema), np.zeros(0, np.int64), 0)
+    return Arriving({}, 0, empty_batch(definition.spec.schema), np.zeros(0, np.int64))
 
 
 def _to_table(data: Any) -> pa.Table:

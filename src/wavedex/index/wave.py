@@ -218,9 +218,8 @@ class WaveIndex(Readable):
                 return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
             manifest = self._writer.prepare(manifest)
             plan, state = self._writer.plan(state, admitted.slots)
-            covered = frozenset().union(*state.indexes.values())
-            fresh = admitted.rows.take(admission.among(admitted.rows.slots, covered))
-            expired = admitted.rows.batch.num_rows - fresh.batch.num_rows
+            fresh = admitted.rows.only(frozenset().union(*state.indexes.values()))
+            expired = admitted.rows.rows - fresh.rows
             oldest = state.newest - self._definition.window + 1
             delivered = {**manifest.delivered, **admitted.identities}
             manifest = self._writer.commit(
@@ -232,7 +231,7 @@ class WaveIndex(Readable):
                 owed=plan.preparation,
                 delivered={slot: rows for slot, rows in delivered.items() if slot >= oldest},
                 counts={
-                    "rows": fresh.batch.num_rows + expired,
+                    "rows": admitted.rows.rows,
                     "null_keys": arriving.null_keys,
                     "late": admitted.late,
                 },
@@ -241,7 +240,7 @@ class WaveIndex(Readable):
         return Appended(
             manifest.commit,
             admitted.slots,
-            fresh.batch.num_rows,
+            fresh.rows,
             arriving.null_keys,
             admitted.late,
             expired,
@@ -258,10 +257,10 @@ class WaveIndex(Readable):
         with self._writer.writing() as manifest:
             state = state_of(manifest)
             rows, late = admission.admit_late(arriving, state, self._definition)
-            if state is None or not rows.batch.num_rows:
+            if state is None or not rows.rows:
                 return Appended(manifest.commit, null_keys=arriving.null_keys, late=late)
             manifest = self._writer.prepare(manifest)
-            slots = frozenset(rows.slots.tolist())
+            slots = frozenset(rows.summary)
             held = {**manifest.indexes, **manifest.temps}
             operations = [
                 Amend(slots & sub.slots, name) for name, sub in held.items() if slots & sub.slots
@@ -274,12 +273,10 @@ class WaveIndex(Readable):
                 rows,
                 owed=(),
                 delivered=manifest.delivered,
-                counts={"rows": rows.batch.num_rows, "null_keys": arriving.null_keys, "late": late},
+                counts={"rows": rows.rows, "null_keys": arriving.null_keys, "late": late},
             )
             self._writer.finish(manifest)
-        return Appended(
-            manifest.commit, sorted(slots), rows.batch.num_rows, arriving.null_keys, late
-        )
+        return Appended(manifest.commit, sorted(slots), rows.rows, arriving.null_keys, late)
 
     def vacuum(self, keep: int = 1) -> list[str]:
         """Remove all but the newest `keep` commits and every file that none of them names.

@@ -85,12 +85,12 @@ class Writer:
         subs = self._engine.run(
             operations,
             manifest,
-            rows.batch,
+            rows,
             self._log.commits()[0],
             token,
         )
         indexes = {name: sub for name, sub in subs.items() if name in state.indexes}
-        arrived = rows.counts()
+        arrived = {slot: found.rows for slot, found in rows.summary.items()}
         held = frozenset().union(*(sub.slots for sub in indexes.values()))
         following = Manifest(
             commit=manifest.commit + 1,
