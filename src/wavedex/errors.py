@@ -22,6 +22,10 @@ class UnknownScheme(BadDefinition):
     """There is no scheme, update technique or format of that name."""
 
 
+class NotThereYet(BadDefinition):
+    """Something that is planned and not built yet was asked for."""
+
+
 class AlreadyExists(WavedexError):
     """There is something at the path where an index was to be created."""
 
@@ -84,6 +88,14 @@ class ConcurrentWrite(WavedexError):
 
 class DiskFull(WavedexError):
     """The disk has no room for the change."""
+
+
+class DiskFailed(WavedexError):
+    """The disk or its file system refused a change."""
+
+
+class WriteFailed(WavedexError):
+    """A write failed half-way for want of memory or for data that Arrow cannot handle."""
 
 
 class ReadOnly(WavedexError):

@@ -11,19 +11,23 @@ Knows files and parts. What a scheme's state or an owed operation means is not i
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import xxhash
 
-from wavedex.errors import CommitUncertain, ConcurrentWrite, Damaged, WavedexError
+from wavedex.errors import CommitUncertain, ConcurrentWrite, Damaged, NotAnIndex, WavedexError
 from wavedex.store.files import FileRef, Files
 from wavedex.store.part import Part, Slots, from_ranges, to_ranges
 
 LOG = "log"
 DATA = "data"
 LOCK = "lock"
+
+_IS_OURS = re.compile(r"\d{10}-[0-9a-f]+-")
+"""How the names of data files begin. Vacuum leaves whatever else lies there alone."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +69,7 @@ class Manifest:
     """The state of an index after one commit.
 
     `state` is the scheme's, None while the index is new; `owed` the operations of a preparation that was not done yet;
-    `delivered` says for each slot of the window which rows it was appended with, `rows` how many rows each slot has that
+    `batch` is what the last append was known by, the rows that it pushed out again included; `delivered` says for each slot of the window which rows it was appended with, `rows` how many rows each slot has that
     is in a sub-index; `totals` counts since the beginning.
     """
 
@@ -76,6 +80,7 @@ class Manifest:
     indexes: Mapping[str, SubIndex] = field(default_factory=dict)
     temps: Mapping[str, SubIndex] = field(default_factory=dict)
     owed: tuple[Mapping[str, Any], ...] = ()
+    batch: str = ""
     delivered: Mapping[int, str] = field(default_factory=dict)
     rows: Mapping[int, int] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
@@ -96,6 +101,7 @@ class Manifest:
             "indexes": {name: sub.to_json() for name, sub in self.indexes.items()},
             "temps": {name: sub.to_json() for name, sub in self.temps.items()},
             "owed": list(self.owed),
+            "batch": self.batch,
             "delivered": {str(slot): rows for slot, rows in sorted(self.delivered.items())},
             "rows": {str(slot): count for slot, count in sorted(self.rows.items())},
             "totals": dict(self.totals),
@@ -122,6 +128,7 @@ class Manifest:
                 indexes={name: SubIndex.from_json(sub) for name, sub in body["indexes"].items()},
                 temps={name: SubIndex.from_json(sub) for name, sub in body["temps"].items()},
                 owed=tuple(body["owed"]),
+                batch=body["batch"],
                 delivered={int(slot): rows for slot, rows in body["delivered"].items()},
                 rows={int(slot): count for slot, count in body["rows"].items()},
                 totals=body["totals"],
@@ -152,6 +159,8 @@ class Log:
         """The newest manifest."""
         while True:
             commits = self.commits()
+            if not commits and not self.files.exists(LOG):
+                raise NotAnIndex(f"{self.files.root} is no index any more: its folder is gone.")
             if not commits:
                 raise Damaged(f"{LOG}/ holds no manifest")
             try:
@@ -177,19 +186,18 @@ class Log:
             self.files.create(draft, lambda sink: sink.write(manifest.to_bytes()))
             self.files.sync(draft)
             self.files.link(draft, manifest_name(manifest.commit))
-        except FileExistsError:
+        except BaseException as error:
             self.files.remove(draft)
+            if not isinstance(error, FileExistsError):
+                raise
             raise ConcurrentWrite(
                 f"Another writer committed {manifest.commit} to {self.files.root} first. Nothing was "
                 "changed; do it again on the new state."
             ) from None
-        except WavedexError:
-            self.files.remove(draft)
-            raise
         try:
             self.files.sync_folder(LOG)
             self.files.remove(draft)
-        except (WavedexError, OSError) as error:
+        except WavedexError as error:
             raise CommitUncertain(
                 f"Commit {manifest.commit} can be read, but it is not sure to survive a crash: {error} "
                 "Look to the disk; an append may then be repeated, an amendment only if its rows are not there."
@@ -200,12 +208,14 @@ class Log:
 
         Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held. Returns what was removed.
         """
+        removed = [f"{LOG}/{name}" for name in self.files.list(LOG) if name.endswith(".tmp")]
+        for name in removed:
+            self.files.remove(name)
         old = map(manifest_name, self.commits()[:-keep])
-        removed = [name for name in old if self.files.remove_unpinned(name)]
+        removed += [name for name in old if self.files.remove_unpinned(name)]
         named = {name for commit in self.commits() for name in self.read(commit).files}
-        drafts = [f"{LOG}/{name}" for name in self.files.list(LOG) if name.endswith(".tmp")]
-        data = [f"{DATA}/{name}" for name in self.files.list(DATA)]
-        unnamed = [*drafts, *(name for name in data if name not in named)]
+        data = [f"{DATA}/{name}" for name in self.files.list(DATA) if _IS_OURS.match(name)]
+        unnamed = [name for name in data if name not in named]
         for name in unnamed:
             self.files.remove(name)
         return [*removed, *unnamed]

@@ -78,6 +78,10 @@ class Slotting(ABC):
             raise BadTime(f"Slot {slot} is past all times of the column: give an earlier one.")
         return max(begin, _MIN)
 
+    def stop(self, slot: int) -> int:
+        """Return the first ordinal after the slot, which may be one past all that the column can hold."""
+        return min(self._begin(int(slot) + 1), _MAX + 1)
+
     def bounds(self, since: object = None, until: object = None) -> tuple[int | None, int | None]:
         """Return the half-open range of ordinals of an inclusive `since` and `until`; None is no bound.
 

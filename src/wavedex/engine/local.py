@@ -8,18 +8,32 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import Protocol
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from typing import Any, Protocol
 
 import pyarrow as pa
 
 from wavedex.engine.shard import ShardTask, Workshop, run_shard, stem_prefix
+from wavedex.errors import WriteFailed
 from wavedex.log import DATA, Manifest, SubIndex
 from wavedex.plan import Operation, apply
 from wavedex.store.arrow import to_arrow
 from wavedex.store.order import stable_order
 from wavedex.store.part import Part
 from wavedex.store.reading import shard_of
+
+
+def _wait(futures: Sequence[Future[Any]]) -> None:
+    """Wait until no thread writes any more, whatever interrupts; the writer's lock must be held until then."""
+    interrupt: KeyboardInterrupt | None = None
+    while True:
+        try:
+            wait(futures)
+            break
+        except KeyboardInterrupt as error:
+            interrupt = error
+    if interrupt is not None:
+        raise interrupt
 
 
 class Rows(Protocol):
@@ -73,7 +87,13 @@ class LocalEngine:
         ]
         try:
             results = self._run_all(tasks)
-        except Exception:
+        except (pa.ArrowException, MemoryError) as error:
+            self.discard(commit, token)
+            raise WriteFailed(
+                f"The write failed half-way ({error or type(error).__name__}); nothing was changed. "
+                "Append fewer rows at a time, or create the index with more shards."
+            ) from error
+        except BaseException:
             self.discard(commit, token)
             raise
         layout = apply({name: sub.slots for name, sub in subs.items()}, operations)
@@ -94,7 +114,9 @@ class LocalEngine:
         if self.threads == 1:
             return [run_shard(self.workshop, task) for task in tasks]
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(lambda task: run_shard(self.workshop, task), tasks))
+            futures = [pool.submit(run_shard, self.workshop, task) for task in tasks]
+            _wait(futures)
+            return [future.result() for future in futures]
 
     def _split(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """The rows of each shard."""

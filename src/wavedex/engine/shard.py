@@ -73,7 +73,7 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
     bench = Bench(
         files=workshop.files,
         spec=spec,
-        start_of=slotting.start,
+        slotting=slotting,
         present=tuple(part for name in task.constituents for part in task.present.get(name, ())),
         staged=task.staged,
         rows_of=rows_of,

@@ -18,7 +18,8 @@ from typing import Protocol
 import pyarrow as pa
 
 from wavedex.engine.draft import Draft
-from wavedex.errors import UnknownScheme
+from wavedex.errors import TooLarge, UnknownScheme
+from wavedex.slots import Slotting
 from wavedex.store import open_shard
 from wavedex.store.contiguous import build_contiguous, copy_contiguous
 from wavedex.store.entries import EntrySpec, concat
@@ -26,7 +27,7 @@ from wavedex.store.files import Files
 from wavedex.store.inplace import Updater
 from wavedex.store.packed import build_packed
 from wavedex.store.part import Part, Slots
-from wavedex.store.room import Sizes
+from wavedex.store.records import RecordFormat
 
 
 @dataclass
@@ -34,12 +35,12 @@ class Bench:
     """What a technique works with in one shard.
 
     `present` are the parts that readers see now. Rows arrive as `staged` parts, which lie on disk already, or in memory:
-    `rows_of` gives those of some slots. `start_of` is the first ordinal of a slot, `stem` makes names for new files.
+    `rows_of` gives those of some slots. `stem` makes names for new files.
     """
 
     files: Files
     spec: EntrySpec
-    start_of: Callable[[int], int]
+    slotting: Slotting
     present: tuple[Part, ...]
     staged: tuple[Part, ...]
     rows_of: Callable[[Slots], pa.RecordBatch]
@@ -62,7 +63,7 @@ class Bench:
         batches = [
             open_shard(self.files, self.spec, part).scan(within)
             for part in parts
-            for within in part.ranges(part.shown, self.start_of)
+            for within in part.ranges(part.shown, self.slotting)
         ]
         if arriving:
             batches.append(self.rows_of(arriving))
@@ -85,6 +86,9 @@ class Technique(Protocol):
     def defers_merges(self) -> bool:
         """Whether sub-indexes are left in several parts, to be merged in preparation."""
 
+    def check(self, spec: EntrySpec) -> None:
+        """Raise BadDefinition where entries like these cannot be kept so."""
+
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         """Write what the draft needs and return its parts."""
 
@@ -97,6 +101,9 @@ class Immutable:
     defers_merges: bool
     changes_files: bool = False
 
+    def check(self, spec: EntrySpec) -> None:
+        """Packed files take every entry that Arrow can write."""
+
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         parts = (*draft.own, *bench.sources(draft))
         arriving = bench.in_memory(draft)
@@ -105,7 +112,13 @@ class Immutable:
             return parts
         if self.defers_merges and not draft.merged:
             return (*parts, *self._write((), arriving, bench)) if arriving else parts
-        return self._write(parts, arriving, bench)
+        try:
+            return self._write(parts, arriving, bench)
+        except TooLarge:
+            # Runs that do not fit into one file are as good unmerged, only a little slower.
+            if draft.merged and not arriving:
+                return parts
+            raise
 
     def _write(self, parts: tuple[Part, ...], arriving: Slots, bench: Bench) -> tuple[Part, ...]:
         """Write one packed part; what two drafts share is written once."""
@@ -129,6 +142,9 @@ class InPlace:
     changes_files: bool
     defers_merges: bool = False
 
+    def check(self, spec: EntrySpec) -> None:
+        RecordFormat(spec)
+
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         rows = bench.read(bench.sources(draft), bench.in_memory(draft))
         added = draft.old | draft.arriving
@@ -140,7 +156,7 @@ class InPlace:
             if draft.copied or is_shadowed:
                 part = copy_contiguous(bench.files, bench.spec, bench.stem(), part)
             for first, last in part.runs(doomed):
-                dead = bench.start_of(first), bench.start_of(last + 1)
+                dead = bench.slotting.start(first), bench.slotting.stop(last)
                 slots = frozenset(range(first, last + 1))
                 part = part and bench.updater.delete(part, bench.stem(), dead, slots)
         if rows is not None:
@@ -169,6 +185,3 @@ def technique(name: str) -> Technique:
             f"There is no update technique {name!r}. Choose one of {', '.join(TECHNIQUES)}."
         )
     return TECHNIQUES[name]
-
-
-__all__ = ["TECHNIQUES", "Bench", "Immutable", "InPlace", "Sizes", "Technique", "technique"]

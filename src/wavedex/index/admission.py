@@ -13,6 +13,7 @@ from itertools import pairwise
 from wavedex.errors import GapTooLarge, OutsideWindow, SlotBackwards, SlotConflict
 from wavedex.index.arriving import Arriving, Found
 from wavedex.index.definition import Definition
+from wavedex.log import Manifest
 from wavedex.plan import WaveState
 
 
@@ -33,10 +34,12 @@ def admit(
     arriving: Arriving,
     slot: int | None,
     state: WaveState | None,
-    delivered: Mapping[int, str],
+    manifest: Manifest,
     definition: Definition,
 ) -> Admitted:
     """Decide about an append. Raises OutsideWindow, SlotBackwards, SlotConflict or GapTooLarge."""
+    if arriving.rows and arriving.identity == manifest.batch:
+        return Admitted(arriving.only(()), [], {}, 0)
     rows, late = arriving, 0
     if state is not None:
         rows, late = _without_too_old(arriving, state, definition)
@@ -45,7 +48,7 @@ def admit(
         identities[slot] = Found(0, 0).identity
     slots = sorted(identities)
     if state is not None:
-        _check_passed(slots, identities, state, delivered, definition)
+        _check_passed(slots, identities, state, manifest.delivered, definition)
         slots = [number for number in slots if number > state.newest]
     if slots:
         _check_gaps(slots, state, definition)
@@ -79,7 +82,7 @@ def _without_too_old(
         slot = min(arriving.summary)
         label = definition.slotting.label
         raise OutsideWindow(
-            f"{late} rows are older than the window: the oldest is of slot {slot} ({label(slot)}), and "
+            f"Rows are older than the window ({late} of them): the oldest is of slot {slot} ({label(slot)}), and "
             f"the window begins with {oldest} ({label(oldest)}). Leave them out, or create the index "
             "with late='drop'."
         )

@@ -58,6 +58,14 @@ class Arriving:
     staged: tuple[tuple[Part, ...], ...] = ()
 
     @property
+    def identity(self) -> str:
+        """What the whole batch is known by: its first and last slot, and its rows in any order."""
+        if not self.summary:
+            return ""
+        whole = sum(self.summary.values(), Found(0, 0))
+        return f"{min(self.summary)}:{max(self.summary)}:{whole.identity}"
+
+    @property
     def rows(self) -> int:
         """How many rows there are."""
         return sum(found.rows for found in self.summary.values())
@@ -153,7 +161,8 @@ def _fit(table: pa.Table, definition: Definition) -> pa.Table:
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     if column.type != field.type:
-        if not pt.is_null(column.type) and _family(column.type) != _family(field.type):
+        narrows = pt.is_floating(column.type) and column.type.bit_width > field.type.bit_width
+        if not pt.is_null(column.type) and (narrows or _family(column.type) != _family(field.type)):
             raise _other_type(column, field)
         try:
             column = column.cast(field.type)
@@ -175,15 +184,24 @@ def _other_type(column: pa.ChunkedArray, field: pa.Field, why: str = "") -> Sche
 
 
 def _family(kind: pa.DataType) -> str:
-    """Types between which values may pass where they fit."""
+    """Types between which values may pass where they fit, which the cast then checks value by value."""
     if pt.is_dictionary(kind):
         return _family(kind.value_type)
     if pt.is_timestamp(kind):
         return "instant" if kind.tz is not None else "wall clock"
+    if pt.is_list(kind) or pt.is_large_list(kind):
+        return f"list<{_inner(kind.value_type)}>"
+    if pt.is_struct(kind):
+        return f"struct<{', '.join(f'{field.name}: {_inner(field.type)}' for field in kind)}>"
     for name, test in _FAMILIES.items():
         if test(kind):
             return name
     return str(kind)
+
+
+def _inner(kind: pa.DataType) -> str:
+    """Inside lists and structs Arrow's casts are less careful, so that floats must be of one width there."""
+    return str(kind) if pt.is_floating(kind) else _family(kind)
 
 
 _FAMILIES = {
@@ -193,8 +211,6 @@ _FAMILIES = {
     "bytes": lambda kind: pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind),
     "date": pt.is_date,
     "decimal": pt.is_decimal,
-    "list": lambda kind: pt.is_list(kind) or pt.is_large_list(kind),
-    "struct": pt.is_struct,
 }
 
 

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from wavedex.index.snapshot import Snapshot
-from wavedex.log import SubIndex
+from wavedex.index.definition import Definition
+from wavedex.index.snapshot import window_of
+from wavedex.log import Manifest, SubIndex
 
 
-def describe(snapshot: Snapshot) -> dict[str, Any]:
+def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
     """Describe the index at one commit. COST: that of its manifest, however many rows there are."""
-    manifest, definition = snapshot.manifest, snapshot.definition
+    window = window_of(definition, manifest)
     label = definition.slotting.label
-    held = frozenset().union(snapshot.window, *(sub.slots for sub in manifest.indexes.values()))
+    held = frozenset().union(window, *(sub.slots for sub in manifest.indexes.values()))
     rows = {slot: manifest.rows.get(slot, 0) for slot in sorted(held)}
     return {
         "commit": manifest.commit,
@@ -27,14 +28,14 @@ def describe(snapshot: Snapshot) -> dict[str, Any]:
         "shards": definition.shards,
         "hard": definition.scheme.hard,
         "extra_slots_max": definition.scheme.extra_slots,
-        "rows": sum(rows[slot] for slot in snapshot.window),
+        "rows": sum(rows[slot] for slot in window),
         "bytes": sum(file.bytes for file in manifest.files.values()),
         "slots": [
             {
                 "slot": slot,
                 "label": label(slot),
                 "rows": rows[slot],
-                "live": slot in snapshot.window,
+                "live": slot in window,
             }
             for slot in rows
         ],

@@ -10,9 +10,11 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from wavedex.errors import BadKey
 from wavedex.store.arrow import to_arrow
 from wavedex.store.reading import shard_of, shard_of_one
 
@@ -47,9 +49,9 @@ class Readable(ABC):
         key_type = snapshot.definition.spec.key_type
         plain = key_type.plain(key)
         hashed = key_type.hash(plain)
-        targets = snapshot.targets(since, until, expired)
+        number = shard_of_one(hashed, snapshot.definition.shards)
         batches = []
-        for shard, within in targets[shard_of_one(hashed, len(targets))]:
+        for shard, within in snapshot.targets(number, since, until, expired):
             found = shard.probe(plain, hashed, within)
             if found is not None:
                 batches.append(found)
@@ -64,19 +66,19 @@ class Readable(ABC):
         expired: bool = False,
     ) -> pa.Table:
         """The entries of several keys in one table; a key that is given twice is answered once."""
+        if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
+            raise BadKey(f"{keys!r} is not several keys. Pass a list, or use probe for one key.")
         snapshot = self._current()
         key_type = snapshot.definition.spec.key_type
         wanted = pc.unique(key_type.array(keys))
         hashes = key_type.hash_array(wanted)
         owners = shard_of(hashes, snapshot.definition.shards)
         batches = []
-        for number, targets in enumerate(snapshot.targets(since, until, expired)):
+        for number in np.unique(owners).tolist():
             mine = owners == number
-            if targets and mine.any():
-                some, some_hashes = wanted.filter(to_arrow(mine)), hashes[mine]
-                batches += [
-                    shard.probe_many(some, some_hashes, within) for shard, within in targets
-                ]
+            some, some_hashes = wanted.filter(to_arrow(mine)), hashes[mine]
+            for shard, within in snapshot.targets(number, since, until, expired):
+                batches.append(shard.probe_many(some, some_hashes, within))
         return snapshot.table(batches, columns)
 
     def probe_range(
@@ -94,8 +96,7 @@ class Readable(ABC):
         least, most = key_type.plain(low), key_type.plain(high)
         batches = [
             shard.probe_range(least, most, within)
-            for targets in snapshot.targets(since, until, expired)
-            for shard, within in targets
+            for shard, within in snapshot.all_targets(since, until, expired)
         ]
         return snapshot.table(batches, columns)
 
@@ -109,15 +110,17 @@ class Readable(ABC):
         """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch."""
         snapshot = self._current()
         names = snapshot.names(columns)
-        selected = snapshot.targets(since, until, expired)
+        targets = snapshot.all_targets(since, until, expired)
 
-        def batches() -> Iterator[pa.RecordBatch]:
-            for targets in selected:
-                for shard, within in targets:
-                    yield shard.scan(within).select(names)
+        def batches(held: Snapshot) -> Iterator[pa.RecordBatch]:
+            # The reader holds the snapshot for as long as it is read.
+            for shard, within in targets:
+                yield shard.scan(within).select(names)
 
-        schema = pa.schema([snapshot.definition.schema.field(name) for name in names])
-        return pa.RecordBatchReader.from_batches(schema, batches())
+        schema = snapshot.definition.schema
+        if columns is not None:
+            schema = pa.schema([schema.field(name) for name in names])
+        return pa.RecordBatchReader.from_batches(schema, batches(snapshot))
 
     def files(self, since: Any = None, until: Any = None) -> list[str]:
         """The paths of the files in which the entries of a span of time lie, for other tools to read.
@@ -125,8 +128,8 @@ class Readable(ABC):
         A file may hold rows outside of it too: filter by the time column.
         """
         snapshot = self._current()
-        selected = snapshot.targets(since, until, False)
-        names = (shard.part.files["rows"].name for targets in selected for shard, _ in targets)
+        targets = snapshot.all_targets(since, until, False)
+        names = (shard.part.files["rows"].name for shard, _ in targets)
         return [snapshot.path_of(name) for name in dict.fromkeys(names)]
 
     @property

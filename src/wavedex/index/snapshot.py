@@ -22,8 +22,8 @@ from wavedex.store.part import Slots
 Target = tuple[Shard, Range | None]
 """A shard to ask, and the ordinals in which its rows count; None for all of them."""
 
-SELECTIONS_MAX = 64
-"""How many different since/until pairs a snapshot remembers."""
+SELECTIONS_MAX = 1024
+"""For how many shards and spans of time a snapshot remembers whom to ask."""
 
 
 class Snapshot(Readable):
@@ -34,7 +34,7 @@ class Snapshot(Readable):
         self.definition = definition
         self.manifest = manifest
         self._files = files
-        self.window = _window_of(definition, manifest)
+        self.window = window_of(definition, manifest)
         changes = definition.technique.changes_files
         self._pin = files.pin(manifest_name(manifest.commit)) if changes else None
         opened: dict[str, Shard] = {}
@@ -46,8 +46,10 @@ class Snapshot(Readable):
                     if name not in opened:
                         opened[name] = open_shard(files, definition.spec, part)
                     self._shards[shard].append((opened[name], part))
-        self._selections: dict[tuple[int | None, int | None, bool], list[list[Target]]] = {}
-        self._everything = self._find_targets(None, None, False)
+        self._everything = [
+            self._find_targets(n, None, None, False) for n in range(definition.shards)
+        ]
+        self._selections: dict[tuple[int, int | None, int | None, bool], list[Target]] = {}
         self._hides_a_column = definition.spec.schema is not definition.schema
 
     @property
@@ -55,16 +57,37 @@ class Snapshot(Readable):
         """The number of the commit."""
         return self.manifest.commit
 
-    def targets(self, since: Any, until: Any, expired: bool) -> list[list[Target]]:
-        """For each shard number, whom to ask and where in it an answer can lie."""
+    def close(self) -> None:
+        """Let go of the commit where files are updated in place; do not read from the snapshot afterwards.
+
+        Otherwise it lets go when it is no longer used. A snapshot is its own context manager.
+        """
+        if self._pin is not None:
+            self._pin.close()
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def targets(self, shard: int, since: Any, until: Any, expired: bool) -> list[Target]:
+        """Whom to ask of the parts of one shard number, and where in them an answer can lie."""
         if since is None and until is None and not expired:
-            return self._everything
-        wanted = (*self.definition.slotting.bounds(since, until), bool(expired))
-        if wanted not in self._selections:
+            return self._everything[shard]
+        wanted = (shard, *self.definition.slotting.bounds(since, until), bool(expired))
+        found = self._selections.get(wanted)
+        if found is None:
+            found = self._find_targets(*wanted)
             if len(self._selections) >= SELECTIONS_MAX:
                 self._selections.clear()
-            self._selections[wanted] = self._find_targets(*wanted)
-        return self._selections[wanted]
+            self._selections[wanted] = found
+        return found
+
+    def all_targets(self, since: Any, until: Any, expired: bool) -> list[Target]:
+        """The targets of all shards."""
+        shards = range(self.definition.shards)
+        return [target for shard in shards for target in self.targets(shard, since, until, expired)]
 
     def table(self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None) -> pa.Table:
         """Answers as one table with the columns that were asked for."""
@@ -93,31 +116,29 @@ class Snapshot(Readable):
         return self
 
     def _find_targets(
-        self, start: int | None, stop: int | None, expired: bool
-    ) -> list[list[Target]]:
-        slot_start = self.definition.slotting.start
-        selected: list[list[Target]] = []
-        for parts in self._shards:
-            targets: list[Target] = []
-            for shard, part in parts:
-                visible = part.shown if expired else part.shown & self.window
-                for within in part.ranges(visible, slot_start) if visible else ():
-                    held = slot_start(min(part.held)), slot_start(max(part.held) + 1)
-                    low, high = held if within is None else within
-                    narrow = (
-                        low if start is None else max(low, start),
-                        high if stop is None else min(high, stop),
-                    )
-                    if narrow[0] < narrow[1]:
-                        targets.append((shard, None if narrow == held else narrow))
-            selected.append(targets)
-        return selected
+        self, shard: int, start: int | None, stop: int | None, expired: bool
+    ) -> list[Target]:
+        slotting = self.definition.slotting
+        targets: list[Target] = []
+        for opened, part in self._shards[shard]:
+            visible = part.shown if expired else part.shown & self.window
+            for within in part.ranges(visible, slotting) if visible else ():
+                held = slotting.start(min(part.held)), slotting.stop(max(part.held))
+                low, high = held if within is None else within
+                narrow = (
+                    low if start is None else max(low, start),
+                    high if stop is None else min(high, stop),
+                )
+                if narrow[0] < narrow[1]:
+                    targets.append((opened, None if narrow == held else narrow))
+        return targets
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self._files.root} at commit {self.commit}>"
 
 
-def _window_of(definition: Definition, manifest: Manifest) -> Slots:
+def window_of(definition: Definition, manifest: Manifest) -> Slots:
+    """The slots of the window at a commit."""
     if manifest.state is None:
         return frozenset()
     newest = manifest.state["newest"]

@@ -39,7 +39,7 @@ def _check_counts(definition: Definition, files: Files, manifest: Manifest) -> I
     for sub in manifest.indexes.values():
         for part in sub.parts:
             shard = open_shard(files, definition.spec, part)
-            for within in part.ranges(part.shown, definition.slotting.start):
+            for within in part.ranges(part.shown, definition.slotting):
                 ordinals = definition.spec.ordinals(shard.scan(within))
                 slots, counts = np.unique(
                     definition.slotting.slots_of(ordinals), return_counts=True

@@ -8,6 +8,7 @@ file is touched. Reads go through a snapshot of the newest commit.
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,7 +16,14 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import AlreadyExists, BadDefinition, BadTime, Damaged, NotAnIndex
+from wavedex.errors import (
+    AlreadyExists,
+    BadDefinition,
+    BadTime,
+    Damaged,
+    NotAnIndex,
+    NotThereYet,
+)
 from wavedex.index import admission
 from wavedex.index.arriving import arrive
 from wavedex.index.definition import Definition, define
@@ -25,11 +33,13 @@ from wavedex.index.snapshot import Snapshot
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.verify import find_damage
 from wavedex.index.writer import Writer, state_of
-from wavedex.log import DATA, LOCK, LOG, Log, Manifest
+from wavedex.log import DATA, LOCK, LOG, Log, Manifest, manifest_name
 from wavedex.plan import Amend
 from wavedex.store.files import Files
 
 DEFINITION = "index.json"
+_CREATED = re.compile(r"0{20}\.json|.*\.tmp")
+"""What `create` may leave in the log when it crashes."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +88,7 @@ class WaveIndex(Readable):
         zone: str = "UTC",
         origin: Any = None,
         window: int,
-        indexes: int = 4,
+        indexes: int | None = None,
         scheme: str = "wata",
         update: str = "runs",
         include: Sequence[str] | None = None,
@@ -87,17 +97,22 @@ class WaveIndex(Readable):
         nulls: str = "error",
         late: str = "error",
         max_gap: int | None = None,
+        max_size: int | None = None,
         growth: float = 2.0,
         first_room: int = 4,
         spread: bool = True,
+        roots: Sequence[str] | None = None,
         surroundings: Surroundings | None = None,
     ) -> WaveIndex:
         """Create an empty index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
 
         `time` names the column that says which slot a row belongs to; without it each append says so itself. `window` is
-        the number of slots kept, `indexes` over how many sub-indexes they are spread. docs/schemes.md helps to choose
+        the number of slots kept, `indexes` over how many sub-indexes they are spread (4 if not given). docs/schemes.md helps to choose
         `scheme` and `update`; the defaults suit most.
         """
+        for name, value in (("max_size", max_size), ("roots", roots)):
+            if value is not None:
+                raise NotThereYet(f"{name}= is planned and not there yet. Leave it out.")
         definition = define(
             schema,
             key=key,
@@ -121,17 +136,15 @@ class WaveIndex(Readable):
         )
         around = surroundings or Surroundings()
         files = around.files(path)
-        leftovers = {DATA, LOG, LOCK}
-        if files.exists(DEFINITION) or set(files.list("")) - leftovers or files.root.is_file():
-            raise AlreadyExists(f"There is something at {path} already. Choose another path.")
+        _check_free(files)
         files.make_folder("")
         with files.lock(LOCK):
+            _check_free(files)
             for folder in (DATA, LOG):
-                if files.exists(folder):
-                    files.remove_tree(folder)
                 files.make_folder(folder)
-            log = Log(files)
-            log.commit(Manifest(0, "create", around.now().isoformat()), around.token())
+            for leftover in files.list(LOG):
+                files.remove(f"{LOG}/{leftover}")
+            Log(files).commit(Manifest(0, "create", around.now().isoformat()), around.token())
             draft = f"{LOG}/{DEFINITION}.tmp"
             files.create(draft, lambda sink: sink.write(definition.to_bytes()))
             files.sync(draft)
@@ -186,14 +199,26 @@ class WaveIndex(Readable):
 
     def describe(self) -> dict[str, Any]:
         """What is in it and what its scheme promises, as plain JSON."""
-        return {"path": self.path, **describe(self._current())}
+        return {"path": self.path, **describe(self._definition, self._log.latest())}
 
     def verify(self) -> None:
-        """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged."""
-        snapshot = self.snapshot()
-        findings = find_damage(self._definition, self._files, snapshot.manifest)
-        if findings:
-            raise Damaged(findings)
+        """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged.
+
+        The commit is pinned meanwhile, so that a writer which goes on does not remove its files.
+        """
+        while True:
+            manifest = self._log.latest()
+            try:
+                pin = self._files.pin(manifest_name(manifest.commit))
+            except FileNotFoundError:
+                continue
+            try:
+                findings = find_damage(self._definition, self._files, manifest)
+            finally:
+                pin.close()
+            if findings:
+                raise Damaged(findings)
+            return
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -207,13 +232,12 @@ class WaveIndex(Readable):
         Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime, SlotBackwards, SlotConflict, GapTooLarge,
         OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index is then as it was.
         """
+        self._cached = None
         number = None if slot is None else self._slot_number(slot)
         arriving = arrive(batch, self._definition, number)
         with self._writer.writing() as manifest:
             state = state_of(manifest)
-            admitted = admission.admit(
-                arriving, number, state, manifest.delivered, self._definition
-            )
+            admitted = admission.admit(arriving, number, state, manifest, self._definition)
             if not admitted.slots:
                 return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
             manifest = self._writer.prepare(manifest)
@@ -229,6 +253,7 @@ class WaveIndex(Readable):
                 state,
                 fresh,
                 owed=plan.preparation,
+                batch=arriving.identity,
                 delivered={slot: rows for slot, rows in delivered.items() if slot >= oldest},
                 counts={
                     "rows": admitted.rows.rows,
@@ -252,6 +277,7 @@ class WaveIndex(Readable):
         They reach every sub-index and every temporary that holds their slot. Raises OutsideWindow for rows of other
         slots (older ones are dropped and counted where the index was created with late="drop").
         """
+        self._cached = None
         number = None if slot is None else self._slot_number(slot)
         arriving = arrive(batch, self._definition, number)
         with self._writer.writing() as manifest:
@@ -272,6 +298,7 @@ class WaveIndex(Readable):
                 state,
                 rows,
                 owed=(),
+                batch=manifest.batch,
                 delivered=manifest.delivered,
                 counts={"rows": rows.rows, "null_keys": arriving.null_keys, "late": late},
             )
@@ -297,11 +324,17 @@ class WaveIndex(Readable):
         start, stop = self._definition.slotting.bounds(slot, slot)
         if start is None or stop is None or start >= stop:
             raise BadTime(f"slot={slot!r} is out of range. Give the number of a slot.")
-        return int(self._definition.slotting.slots_of(np.array([start], np.int64))[0])
+        first, last = self._definition.slotting.slots_of(np.array([start, stop - 1])).tolist()
+        if first != last:
+            raise BadTime(f"slot={slot!r} spans the slots {first} to {last}. Give one of them.")
+        return int(first)
 
     def _current(self) -> Snapshot:
         """A snapshot of the newest commit, the same one for as long as nothing was committed."""
-        version = self._files.version(LOG)
+        try:
+            version = self._files.version(LOG)
+        except FileNotFoundError:
+            raise NotAnIndex(f"{self.path} is no index any more: its folder is gone.") from None
         if self._cached is None or version is None or self._cached[0] != version:
             self._cached = version, self.snapshot()
         return self._cached[1]
@@ -311,4 +344,16 @@ class WaveIndex(Readable):
         return (
             f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
             f"{definition.scheme_name}, {definition.update}>"
+        )
+
+
+def _check_free(files: Files) -> None:
+    """Raise AlreadyExists unless there is nothing, or only what a `create` that crashed has left."""
+    there = set(files.list("")) if not files.root.is_file() else {DEFINITION}
+    begun = there <= {DATA, LOG, LOCK} and LOCK in there
+    is_leftover = begun and not files.list(DATA) and all(map(_CREATED.fullmatch, files.list(LOG)))
+    if there and not is_leftover:
+        raise AlreadyExists(
+            f"There is something at {files.root} already. Choose another path, or use wavedex.open "
+            "if it is an index."
         )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from wavedex.engine.local import LocalEngine
 from wavedex.engine.shard import Workshop
-from wavedex.errors import CommitUncertain, PreparationOwed, WavedexError
+from wavedex.errors import CommitUncertain, PreparationOwed
 from wavedex.index.arriving import Arriving, nothing
 from wavedex.index.definition import Definition
 from wavedex.index.surroundings import Surroundings
@@ -77,6 +77,7 @@ class Writer:
         rows: Arriving,
         *,
         owed: Sequence[Operation],
+        batch: str,
         delivered: Mapping[int, str],
         counts: Mapping[str, int],
     ) -> Manifest:
@@ -100,6 +101,7 @@ class Writer:
             indexes={name: indexes[name] for name in state.indexes},
             temps={name: sub for name, sub in subs.items() if name not in indexes},
             owed=tuple(map(operation_to_json, (*owed, *self._merges(indexes)))),
+            batch=batch,
             delivered=delivered,
             rows={
                 slot: manifest.rows.get(slot, 0) + arrived.get(slot, 0)
@@ -114,7 +116,7 @@ class Writer:
             self._log.commit(following, token)
         except CommitUncertain:
             raise
-        except WavedexError:
+        except BaseException:
             self._engine.discard(following.commit, token)
             raise
         return following
@@ -142,6 +144,7 @@ class Writer:
             state,
             nothing(self._definition),
             owed=(),
+            batch=manifest.batch,
             delivered=manifest.delivered,
             counts={},
         )
@@ -151,10 +154,11 @@ class Writer:
         try:
             self.prepare(manifest)
             self._log.vacuum(COMMITS_KEPT)
-        except WavedexError as error:
+        except Exception as error:
             raise PreparationOwed(
                 f"The rows are in the index as commit {manifest.commit}, but the work ahead for the "
-                f"next slot was not done: {error} The next write does it first; do not append again."
+                f"next slot, or clearing away what is old, failed: {error} The next write does it "
+                "first; do not append again."
             ) from error
 
 

@@ -122,7 +122,8 @@ class ContiguousShard(Shard):
         if bucket < 0:
             return None
         first = int(buckets.rooms[bucket] + buckets.skips[bucket])
-        found = self.records[first : first + int(buckets.counts[bucket])]
+        # A copy: an answer must not change when the room is used again after this shard is let go.
+        found = self.records[first : first + int(buckets.counts[bucket])].copy()
         batch = self._within(self.decode(found), within)
         return batch if batch.num_rows else None
 

@@ -12,11 +12,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as pt
 
+from wavedex.errors import TooLarge
 from wavedex.store.arrow import empty_batch
 from wavedex.store.keys import KeyType, key_type
 
 SLOT_COLUMN = "__slot"
 """The column that holds an entry's slot where the index has no time column."""
+
+
+TEXT_BYTES_MAX = 2**31 - 1
+"""Arrow counts the bytes of a string or binary column in 32 bits."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +70,26 @@ def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """The rows of several batches in one, whatever dictionaries they have. REQUIRES: at least one batch."""
     if len(batches) == 1:
         return batches[0]
+    for place, field in enumerate(batches[0].schema):
+        if pt.is_string(field.type) or pt.is_binary(field.type):
+            total = sum(_text_bytes(batch.column(place)) for batch in batches)
+            check_text_bytes(field.type, total, field.name)
     return one_batch(pa.Table.from_batches(batches).unify_dictionaries())
+
+
+def check_text_bytes(kind: pa.DataType, count: int, name: str) -> None:
+    """Raise TooLarge where a column would have more bytes of text than Arrow can count in 32 bits."""
+    if count > TEXT_BYTES_MAX and (pt.is_string(kind) or pt.is_binary(kind)):
+        raise TooLarge(
+            f"A shard of one sub-index would hold {count:,} bytes of {name!r}, and {TEXT_BYTES_MAX:,} "
+            "is the most. Create the index with more shards or more sub-indexes, or with a "
+            "large_string or large_binary column."
+        )
+
+
+def _text_bytes(column: pa.Array) -> int:
+    offsets = np.frombuffer(column.buffers()[1] or b"\0\0\0\0", "<i4")
+    return int(offsets[column.offset + len(column)]) - int(offsets[column.offset])
 
 
 def one_batch(table: pa.Table | pa.RecordBatch) -> pa.RecordBatch:

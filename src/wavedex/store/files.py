@@ -14,7 +14,6 @@ import errno
 import fcntl
 import mmap
 import os
-import shutil
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -26,7 +25,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from wavedex.errors import ConcurrentWrite, Damaged, DiskFull, ReadOnly
+from wavedex.errors import ConcurrentWrite, Damaged, DiskFailed, DiskFull, NotAnIndex, ReadOnly
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
@@ -77,7 +76,7 @@ class Files:
     """The files below one folder of a local disk."""
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        self.root = Path(root)
+        self.root = Path(os.path.abspath(root))
         self._root_text = str(self.root)
 
     def path(self, name: str) -> Path:
@@ -120,14 +119,16 @@ class Files:
         """
         if ref.bytes == 0:
             return pa.py_buffer(b"")
-        descriptor = os.open(self.path(ref.name), os.O_RDONLY)
+        path = str(self.path(ref.name))
         try:
-            size = os.fstat(descriptor).st_size
+            mapped = pa.memory_map(path)
+        except FileNotFoundError:
+            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
+        with mapped as file:  # Arrow's map outlives its descriptor: open parts cost none.
+            size = file.size()
             if size < ref.bytes or (ref.checksum and size != ref.bytes):
                 raise Damaged(f"{ref.name} has {size} bytes, not {ref.bytes}")
-            return pa.py_buffer(mmap.mmap(descriptor, ref.bytes, prot=mmap.PROT_READ))
-        finally:
-            os.close(descriptor)
+            return file.read_buffer(ref.bytes)
 
     # -- changing -----------------------------------------------------------------------------
 
@@ -149,7 +150,7 @@ class Files:
         return FileRef(name, sink.bytes, sink.checksum)
 
     def copy(self, source: str, target: str, size: int) -> None:
-        """Copy the first `size` bytes of a file to a new name, sharing blocks where the disk can."""
+        """Copy the first `size` bytes of a file to a new name."""
         with (
             _named_errors(self.path(target)),
             open(self.path(source), "rb") as old,
@@ -214,11 +215,6 @@ class Files:
         with _named_errors(self.path(name)), contextlib.suppress(FileNotFoundError):
             os.unlink(self.path(name))
 
-    def remove_tree(self, name: str) -> None:
-        """Remove a folder and all that is in it."""
-        with _named_errors(self.path(name)):
-            shutil.rmtree(self.path(name))
-
     # -- locks --------------------------------------------------------------------------------
 
     @contextlib.contextmanager
@@ -227,8 +223,11 @@ class Files:
 
         Raises ConcurrentWrite at once where another writer holds it.
         """
-        with _named_errors(self.path(name)):
-            descriptor = os.open(self.path(name), os.O_RDWR | os.O_CREAT, 0o644)
+        try:
+            with _named_errors(self.path(name), FileNotFoundError):
+                descriptor = os.open(self.path(name), os.O_RDWR | os.O_CREAT, 0o644)
+        except FileNotFoundError:
+            raise NotAnIndex(f"{self.root} is no index any more: the folder is gone.") from None
         try:
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -267,7 +266,11 @@ class Pin:
     def __init__(self, path: Path) -> None:
         self._descriptor = os.open(path, os.O_RDONLY)
         fcntl.flock(self._descriptor, fcntl.LOCK_SH)
-        if os.fstat(self._descriptor).st_nlink == 0:
+        try:
+            is_there = os.stat(path).st_ino == os.fstat(self._descriptor).st_ino
+        except FileNotFoundError:
+            is_there = False
+        if not is_there:
             self.close()
             raise FileNotFoundError(errno.ENOENT, "removed while it was being pinned", str(path))
 
@@ -291,11 +294,13 @@ def _fsync(path: Path, flags: int) -> None:
 
 
 @contextlib.contextmanager
-def _named_errors(path: Path) -> Iterator[None]:
-    """Give the system's refusals their names."""
+def _named_errors(path: Path, *meant: type[OSError]) -> Iterator[None]:
+    """Give the system's refusals their names. Those that the caller has a use for come out as they are."""
     try:
         yield
     except OSError as error:
+        if isinstance(error, (FileExistsError, *meant)):
+            raise
         if error.errno in _FULL:
             raise DiskFull(
                 f"No room to write {path}. Free some space and try again; nothing was changed."
@@ -304,4 +309,6 @@ def _named_errors(path: Path) -> Iterator[None]:
             raise ReadOnly(
                 f"Not allowed to write {path}. Open the index as a user who may write there."
             ) from error
-        raise
+        raise DiskFailed(
+            f"Cannot write {path} ({error.strerror or error}). Look to the disk and try again."
+        ) from error

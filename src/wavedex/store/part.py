@@ -7,10 +7,11 @@ sub-index took over, can stay in the file until the file goes. Plain JSON both w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wavedex.slots import Slotting
 from wavedex.store.files import FileRef
 
 Slots = frozenset[int]
@@ -58,11 +59,11 @@ class Part:
                 open_run = True
         return runs
 
-    def ranges(self, slots: Slots, start_of: Callable[[int], int]) -> list[tuple[int, int] | None]:
+    def ranges(self, slots: Slots, slotting: Slotting) -> list[tuple[int, int] | None]:
         """The ranges of ordinals in which rows of these slots lie; None stands for all of them."""
         if slots >= self.held:
             return [None]
-        return [(start_of(first), start_of(last + 1)) for first, last in self.runs(slots)]
+        return [(slotting.start(first), slotting.stop(last)) for first, last in self.runs(slots)]
 
     @property
     def bytes(self) -> int:

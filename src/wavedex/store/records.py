@@ -18,10 +18,13 @@ import pyarrow.types as pt
 
 from wavedex.errors import BadDefinition
 from wavedex.store.arrow import bit_buffer
-from wavedex.store.entries import EntrySpec
+from wavedex.store.entries import EntrySpec, check_text_bytes
 from wavedex.store.order import spread_ranges
 
 Records = npt.NDArray[np.void]
+
+_GATHER_BYTES = 1 << 24
+"""How many bytes of strings are gathered at a time."""
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,10 @@ class RecordFormat:
     def __post_init__(self) -> None:
         for field in self.spec.schema:
             kind = _value_type(field.type)
-            if not (_is_heap(kind) or pt.is_boolean(kind) or _width_bytes(kind)):
+            is_flat = _is_heap(kind) or (
+                kind == field.type and (pt.is_boolean(kind) or _width_bytes(kind))
+            )
+            if not is_flat:
                 raise BadDefinition(
                     f"Column {field.name!r} of type {field.type} cannot be updated in place. Use "
                     "update='packed-shadow' or 'runs', or leave the column out with include=."
@@ -114,11 +120,11 @@ class RecordFormat:
         heap: npt.NDArray[np.uint8],
     ) -> pa.Array:
         lengths = records[f"length{place}"].astype(np.int64)
-        starts = records[f"at{place}"]
-        data = heap[spread_ranges(starts, lengths)]
         large = pt.is_large_string(kind) or pt.is_large_binary(kind)
         offsets = np.zeros(len(records) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
+        check_text_bytes(kind, int(offsets[-1]), self.spec.schema.field(place).name)
+        data = _gather(heap, records[f"at{place}"], lengths)
         buffers = [mask, pa.py_buffer(offsets if large else offsets.astype(np.int32))]
         return pa.Array.from_buffers(kind, len(records), [*buffers, pa.py_buffer(data)])
 
@@ -139,6 +145,24 @@ class RecordFormat:
         """How many bytes of the heap the records point at."""
         lengths = [name for name in self.dtype.names or () if name.startswith("length")]
         return sum(int(records[name].sum(dtype=np.int64)) for name in lengths)
+
+
+def _gather(
+    heap: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+) -> npt.NDArray[np.uint8]:
+    """The bytes of many slices of the heap, one after the other."""
+    if len(lengths) and (lengths == lengths[0]).all() and lengths[0]:
+        return np.lib.stride_tricks.sliding_window_view(heap, lengths[0])[starts].reshape(-1)
+    # Positions take eight times the room of the bytes, so they are made for some rows at a time.
+    pieces = np.flatnonzero(np.diff(np.cumsum(lengths) // _GATHER_BYTES, prepend=0))
+    return np.concatenate(
+        [
+            heap[spread_ranges(some_starts, some_lengths)]
+            for some_starts, some_lengths in zip(
+                np.split(starts, pieces), np.split(lengths, pieces), strict=True
+            )
+        ]
+    )
 
 
 def _value_type(kind: pa.DataType) -> pa.DataType:

@@ -80,10 +80,6 @@ class WatchedDisk(Files):
         self.before("remove", name)
         super().remove(name)
 
-    def remove_tree(self, name: str) -> None:
-        self.before("remove_tree", name)
-        super().remove_tree(name)
-
 
 class CrashingDisk(WatchedDisk):
     """Goes down before the change number `crash_before`, counted from 1, and stays down.
