@@ -159,7 +159,7 @@ class Log:
         """The newest manifest."""
         while True:
             commits = self.commits()
-            if not commits and not self.files.exists(LOG):
+            if not commits and not self.files.exists(""):
                 raise NotAnIndex(f"{self.files.root} is no index any more: its folder is gone.")
             if not commits:
                 raise Damaged(f"{LOG}/ holds no manifest")
@@ -188,7 +188,8 @@ class Log:
             self.files.link(draft, manifest_name(manifest.commit))
         except BaseException as error:
             self.files.remove(draft)
-            if not isinstance(error, FileExistsError):
+            # A writer that was faster may have taken the number, or cleared the draft away.
+            if not isinstance(error, FileExistsError | FileNotFoundError):
                 raise
             raise ConcurrentWrite(
                 f"Another writer committed {manifest.commit} to {self.files.root} first. Nothing was "

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 
 from wavedex.engine.shard import ShardTask, Workshop, run_shard, stem_prefix
-from wavedex.errors import WriteFailed
+from wavedex.errors import Damaged, WriteFailed
 from wavedex.log import DATA, Manifest, SubIndex
 from wavedex.plan import Operation, apply
 from wavedex.store.arrow import to_arrow
@@ -93,6 +93,9 @@ class LocalEngine:
                 f"The write failed half-way ({error or type(error).__name__}); nothing was changed. "
                 "Append fewer rows at a time, or create the index with more shards."
             ) from error
+        except FileNotFoundError as error:
+            self.discard(commit, token)
+            raise Damaged(f"{error.filename} is missing") from error
         except BaseException:
             self.discard(commit, token)
             raise

@@ -180,7 +180,7 @@ TECHNIQUES: dict[str, Technique] = {
 
 def technique(name: str) -> Technique:
     """The technique of that name. Raises UnknownScheme."""
-    if name not in TECHNIQUES:
+    if not isinstance(name, str) or name not in TECHNIQUES:
         raise UnknownScheme(
             f"There is no update technique {name!r}. Choose one of {', '.join(TECHNIQUES)}."
         )

@@ -19,7 +19,7 @@ import pyarrow.types as pt
 
 from wavedex import slots
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
-from wavedex.index.definition import Definition
+from wavedex.index.definition import PLAIN, Definition
 from wavedex.store.arrow import empty_batch, to_arrow
 from wavedex.store.content import add_content, hash_rows
 from wavedex.store.entries import SLOT_COLUMN, one_batch
@@ -160,11 +160,17 @@ def _fit(table: pa.Table, definition: Definition) -> pa.Table:
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    if pt.is_dictionary(column.type) and (
+        column.type != field.type or any(chunk.dictionary.null_count for chunk in column.chunks)
+    ):
+        column = _decoded(column)
     if column.type != field.type:
         narrows = pt.is_floating(column.type) and column.type.bit_width > field.type.bit_width
         if not pt.is_null(column.type) and (narrows or _family(column.type) != _family(field.type)):
             raise _other_type(column, field)
         try:
+            if pt.is_dictionary(field.type):
+                column = column.cast(field.type.value_type).dictionary_encode()
             column = column.cast(field.type)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
             raise _other_type(column, field, str(error)) from None
@@ -173,6 +179,13 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
             f"Column {field.name!r} has {column.null_count} nulls, and the schema allows none there."
         )
     return column
+
+
+def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A dictionary column as its values: a dictionary may hold a null, or views, which Arrow cannot take from."""
+    kind = PLAIN.get(column.type.value_type, column.type.value_type)
+    chunks = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks]
+    return pa.chunked_array(chunks, kind)
 
 
 def _other_type(column: pa.ChunkedArray, field: pa.Field, why: str = "") -> SchemaMismatch:

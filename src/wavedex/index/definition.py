@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import operator
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -39,7 +39,8 @@ FORMAT = 1
 """The format version that this code writes. Readers refuse a higher one."""
 PARTS_MAX = 30_000
 """Linux lets a process map 65,530 files, and an open part is two or three of them for a moment."""
-_PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+"""What views are kept as."""
 _PLANNED_SCHEMES = ("wata-bounded", "wata-offline")
 
 
@@ -134,27 +135,30 @@ class Definition:
                 "Install a newer Wavedex."
             )
         try:
-            return cls(
+            definition = cls(
                 schema=pa.ipc.read_schema(pa.py_buffer(base64.b64decode(body["schema"]))),
                 accepted=frozenset(body["accepted"]),
                 key=body["key"],
                 time=body["time"],
                 slotting=slots.from_json(body["slots"]),
-                window=body["window"],
-                indexes=body["indexes"],
+                window=_whole("window", body["window"], 1),
+                indexes=_whole("indexes", body["indexes"], 1),
                 scheme_name=body["scheme"],
                 update=body["update"],
-                shards=body["shards"],
+                shards=_whole("shards", body["shards"], 1),
                 format=body["file_format"],
                 nulls=body["nulls"],
                 late=body["late"],
-                max_gap=body["max_gap"],
-                growth=body["growth"],
-                first_room=body["first_room"],
-                spread=body["spread"],
+                max_gap=_whole("max_gap", body["max_gap"], 0),
+                growth=float(body["growth"]),
+                first_room=_whole("first_room", body["first_room"], 1),
+                spread=bool(body["spread"]),
             )
+            definition.technique.check(definition.spec)
+            _ = definition.scheme, definition.sizes, definition.spec.key_type
         except (ValueError, KeyError, TypeError, pa.ArrowInvalid, BadDefinition) as error:
             raise Damaged(f"{name} is no definition ({error})") from error
+        return definition
 
 
 def define(
@@ -207,6 +211,8 @@ def define(
     if format == "parquet":
         raise NotThereYet("format='parquet' is planned and not there yet. Use format='arrow'.")
     _check_choice("format", format, ("arrow",))
+    if not isinstance(scheme, str):
+        raise UnknownScheme(f"scheme={scheme!r} is no name. Choose one of {', '.join(SCHEMES)}.")
     if scheme in _PLANNED_SCHEMES:
         raise NotThereYet(f"scheme={scheme!r} is planned and not there yet. Use 'wata'.")
     if scheme not in SCHEMES:
@@ -246,8 +252,8 @@ def _check_names(schema: pa.Schema) -> None:
 
 
 def _included(schema: pa.Schema, include: Sequence[str], key: str, time: str | None) -> pa.Schema:
-    if isinstance(include, str):
-        raise BadDefinition("include is one string; pass a list of column names.")
+    if isinstance(include, str) or not isinstance(include, Iterable):
+        raise BadDefinition(f"include={include!r} is no list. Pass a list of column names.")
     for name in include:
         if name not in schema.names:
             raise MissingColumn(_no_column(f"include has {name!r}", schema))
@@ -270,7 +276,7 @@ def _storable(field: pa.Field) -> pa.Field:
 
     Dictionaries count in 32 bits, so that those of several batches have room in one; views become plain strings.
     """
-    kind = _PLAIN.get(field.type, field.type)
+    kind = PLAIN.get(field.type, field.type)
     if pt.is_dictionary(kind) and kind.index_type != pa.int32():
         kind = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
     try:

@@ -334,7 +334,7 @@ class WaveIndex(Readable):
         try:
             version = self._files.version(LOG)
         except FileNotFoundError:
-            raise NotAnIndex(f"{self.path} is no index any more: its folder is gone.") from None
+            version = None  # What is missing is said when the newest commit is looked for.
         if self._cached is None or version is None or self._cached[0] != version:
             self._cached = version, self.snapshot()
         return self._cached[1]

@@ -119,7 +119,6 @@ def _hash_lists(column: pa.Array) -> U64:
     values: Any = column.values
     if pt.is_map(column.type):
         values = pa.StructArray.from_arrays([column.keys, column.items], names=["key", "value"])
-        offsets = offsets - offsets[0] if len(values) != offsets[-1] else offsets
     elements = _hash_column(values[offsets[0] : offsets[-1]])
     lengths = np.diff(offsets)
     places = np.arange(len(elements)) - np.repeat(offsets[:-1] - offsets[0], lengths)

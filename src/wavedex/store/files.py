@@ -117,9 +117,10 @@ class Files:
 
         Raises FileNotFoundError where it is gone, and Damaged where it is shorter than it should be.
         """
-        if ref.bytes == 0:
-            return pa.py_buffer(b"")
         path = str(self.path(ref.name))
+        if ref.bytes == 0:
+            os.stat(path)
+            return pa.py_buffer(b"")
         try:
             mapped = pa.memory_map(path)
         except FileNotFoundError:
@@ -206,8 +207,8 @@ class Files:
             _fsync(self.path(name), os.O_RDONLY | os.O_DIRECTORY)
 
     def link(self, source: str, target: str) -> None:
-        """Give a file a second name, only if that name is free. Raises FileExistsError."""
-        with _named_errors(self.path(target)):
+        """Give a file a second name, only if that name is free. Raises FileExistsError or FileNotFoundError."""
+        with _named_errors(self.path(target), FileNotFoundError):
             os.link(self.path(source), self.path(target))
 
     def remove(self, name: str) -> None:

@@ -29,6 +29,17 @@ from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
 Plain = int | bytes
 I64 = npt.NDArray[np.int64]
 
+_EPOCH = dt.datetime(1970, 1, 1)
+_DAY_NS = 86_400 * 10**9
+_TIME_NS = {
+    "ns": 1,
+    "us": 10**3,
+    "ms": 10**6,
+    "s": 10**9,
+    "m": 60 * 10**9,
+    "h": 3600 * 10**9,
+    "D": _DAY_NS,
+}
 _PER_US = {"s": 1_000_000, "ms": 1_000, "us": 1}
 
 
@@ -140,19 +151,39 @@ class NumberKey(KeyType):
         return self._plain_time(value)
 
     def _plain_time(self, value: Any) -> int:
-        if isinstance(value, np.datetime64):
-            fits = not np.isnat(value)
-        elif pt.is_date(self.arrow_type):
-            fits = isinstance(value, dt.date) and not isinstance(value, dt.datetime)
-        else:
-            aware = self.arrow_type.tz is not None
-            fits = isinstance(value, dt.datetime) and (value.tzinfo is not None) == aware
-        if not fits:
+        """The number that Arrow would store for a time, if it can store all of it."""
+        nanoseconds = self._nanoseconds(value)
+        if nanoseconds is None:
             raise self._refuse(value)
-        try:
-            return int(pa.scalar(value, self.arrow_type).value)
-        except (pa.ArrowInvalid, pa.ArrowTypeError, OverflowError):
-            raise self._refuse(value) from None
+        plain, rest = divmod(nanoseconds, self._unit_ns)
+        if rest or not self._least <= plain <= self._most:
+            raise self._refuse(value)
+        return plain
+
+    @property
+    def _unit_ns(self) -> int:
+        if pt.is_date(self.arrow_type):
+            return _DAY_NS if pt.is_date32(self.arrow_type) else 1_000_000
+        return _TIME_NS[self.arrow_type.unit]
+
+    def _nanoseconds(self, value: Any) -> int | None:
+        """A time of the right kind in nanoseconds since 1970; None for anything else."""
+        dated = pt.is_date(self.arrow_type)
+        aware = not dated and self.arrow_type.tz is not None
+        if isinstance(value, np.datetime64):
+            unit, count = np.datetime_data(value.dtype)
+            if np.isnat(value) or unit not in _TIME_NS or aware or (dated and unit != "D"):
+                return None
+            return int(value.astype(np.int64)) * count * _TIME_NS[unit]
+        if isinstance(value, dt.datetime):
+            if dated or value != value or (value.tzinfo is not None) != aware:  # NaT is not itself
+                return None
+            since = value.replace(tzinfo=None) - (value.utcoffset() or dt.timedelta()) - _EPOCH
+            whole = since // dt.timedelta(microseconds=1) * 1000
+            return whole + int(getattr(value, "nanosecond", 0))  # a Timestamp of pandas has them
+        if isinstance(value, dt.date) and dated:
+            return (value - _EPOCH.date()).days * _DAY_NS
+        return None
 
     def hash(self, plain: Plain) -> int:
         number = self._hashed(plain)

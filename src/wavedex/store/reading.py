@@ -101,7 +101,8 @@ class Shard(ABC):
         if rows.num_rows != self.part.rows:
             yield f"{self._rows_name} holds {rows.num_rows} rows, not {self.part.rows}"
         elif self.part.content is not None and content_of(hash_rows(rows)) != self.part.content:
-            yield f"{self._rows_name} holds other rows than were written"
+            files = [ref.name for ref in self.part.files.values() if not ref.checksum]
+            yield f"{' or '.join(files)} holds other rows than were written"
 
     @property
     def _rows_name(self) -> str:

@@ -1,0 +1,98 @@
+"""Who may know whom: what importing brings along, and what planners may import."""
+
+from __future__ import annotations
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import wavedex
+
+SOURCE = Path(wavedex.__file__).parent
+HEAVY = ["pyspark", "numba", "pandas", "polars", "duckdb", "typer", "rich"]
+
+
+def modules_after(code: str) -> set[str]:
+    script = f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", script], capture_output=True, text=True, check=True
+    )
+    return set(json.loads(done.stdout.splitlines()[-1]))
+
+
+def test_importing_wavedex_imports_nothing_heavy():
+    assert not modules_after("import wavedex") & set(HEAVY)
+
+
+def test_using_an_index_imports_neither_spark_nor_numba_nor_polars(tmp_path):
+    code = f"""
+import pyarrow as pa, wavedex as wx
+schema = pa.schema([("k", pa.int64()), ("t", pa.int64())])
+for update in ("in-place", "simple-shadow", "packed-shadow", "runs"):
+    idx = wx.WaveIndex.create({str(tmp_path)!r} + "/" + update, schema, key="k", time="t", slot=1,
+                              window=3, indexes=2, update=update)
+    for slot in range(5):
+        idx.append(pa.table({{"k": pa.array([1, 2]), "t": pa.array([slot, slot])}}))
+    idx.verify()
+    assert idx.probe(1).num_rows == 3
+"""
+    # Arrow itself looks for pandas when it makes an array, so pandas is not asked about here.
+    assert not modules_after(code) & {"pyspark", "numba", "polars"}
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            found |= {name.name for name in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path} imports by a relative name"
+            found.add(node.module or "")
+    return found
+
+
+@pytest.mark.parametrize(
+    "path", sorted((SOURCE / "plan").rglob("*.py")), ids=lambda path: path.name
+)
+def test_planners_import_nothing_of_ours_but_errors_and_each_other(path):
+    ours = {name for name in imports_of(path) if name.split(".")[0] == "wavedex"}
+    strangers = {name for name in ours if not name.startswith(("wavedex.plan", "wavedex.errors"))}
+    assert not strangers
+
+
+def test_importing_the_planners_alone_reads_no_arrow_and_no_numpy():
+    # The package's own __init__ ties everything together, so its parents are kept out of the way.
+    code = f"""
+import sys, types
+package = types.ModuleType("wavedex")
+package.__path__ = [{str(SOURCE)!r}]
+sys.modules["wavedex"] = package
+import wavedex.plan
+"""
+    loaded = modules_after(code)
+    assert not {name for name in loaded if name.split(".")[0] in {"numpy", "pyarrow", *HEAVY}}
+    ours = {name for name in loaded if name.startswith("wavedex.")}
+    assert {
+        name for name in ours if not name.startswith(("wavedex.plan", "wavedex.errors"))
+    } == set()
+
+
+@pytest.mark.parametrize("package", ["store", "engine", "index", "testing"])
+def test_stores_know_no_plan_and_nothing_below_the_index_knows_the_index(package):
+    forbidden = {
+        "store": ("wavedex.plan", "wavedex.engine", "wavedex.index", "wavedex.log"),
+        "engine": ("wavedex.index", "wavedex.cli"),
+        "index": ("wavedex.cli", "pyspark", "pandas", "polars", "numba"),
+        "testing": ("wavedex.index", "wavedex.cli"),
+    }[package]
+    for path in (SOURCE / package).rglob("*.py"):
+        wrong = {name for name in imports_of(path) if name.startswith(forbidden)}
+        assert not wrong, f"{path} imports {wrong}"
+
+
+def test_the_oracle_imports_none_of_the_code_that_it_judges():
+    assert not {name for name in imports_of(SOURCE / "testing/oracle.py") if "wavedex" in name}
