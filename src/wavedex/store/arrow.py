@@ -1,4 +1,7 @@
-"""From NumPy to Arrow without `pyarrow.array`, which imports pandas where it is installed and takes half a second for it."""
+"""Between NumPy and Arrow, without a copy.
+
+`pyarrow.array` imports pandas where it is installed, and takes half a second for it; nothing here does.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,28 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+
+_BYTES = (pa.string(), pa.binary())
+_LARGE_BYTES = (pa.large_string(), pa.large_binary())
+
+
+def has_bytes(kind: pa.DataType) -> bool:
+    """Whether values of the type are of any length: strings and binary."""
+    return kind in _BYTES or kind in _LARGE_BYTES
+
+
+def offset_dtype(kind: pa.DataType) -> np.dtype[Any]:
+    """In what Arrow counts the bytes of strings or binary of the type."""
+    return np.dtype("<i8" if kind in _LARGE_BYTES else "<i4")
+
+
+def offsets_of(values: pa.Array) -> npt.NDArray[Any]:
+    """Where in its data each value of a string or binary column begins, and where the last one ends."""
+    dtype = offset_dtype(values.type)
+    if not len(values):
+        return np.zeros(1, dtype)
+    offsets = np.frombuffer(values.buffers()[1], dtype)
+    return offsets[values.offset : values.offset + len(values) + 1]
 
 
 def to_arrow(values: npt.NDArray[Any]) -> pa.Array:

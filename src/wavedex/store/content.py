@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
+from wavedex.store.arrow import has_bytes
 from wavedex.store.keys import hash_strings
 from wavedex.store.xxh64 import U64, hash_longs
 
@@ -67,7 +68,7 @@ def _hash_values(column: pa.Array) -> U64:
         if not len(column.dictionary):
             return np.zeros(len(column), np.uint64)
         values = column.dictionary
-        hashed = hash_strings(values) if _is_bytes(values.type) else _hash_column(values)
+        hashed = hash_strings(values) if has_bytes(values.type) else _hash_column(values)
         return hashed[indices]
     if pt.is_struct(kind):
         hashes = np.zeros(len(column), np.uint64)
@@ -91,15 +92,6 @@ def _hash_values(column: pa.Array) -> U64:
         return np.zeros(len(column), np.uint64)
     # Each distinct string is hashed once, however often it stands there.
     return _hash_values(column.dictionary_encode())
-
-
-def _is_bytes(kind: pa.DataType) -> bool:
-    return (
-        pt.is_string(kind)
-        or pt.is_large_string(kind)
-        or pt.is_binary(kind)
-        or pt.is_large_binary(kind)
-    )
 
 
 def _hash_wide(column: pa.Array, width: int) -> U64:

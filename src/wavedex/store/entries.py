@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import TooLarge
-from wavedex.store.arrow import empty_batch
+from wavedex.store.arrow import empty_batch, has_bytes, offset_dtype, offsets_of
 from wavedex.store.keys import KeyType, key_type
 
 SLOT_COLUMN = "__slot"
@@ -71,25 +71,21 @@ def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     if len(batches) == 1:
         return batches[0]
     for place, field in enumerate(batches[0].schema):
-        if pt.is_string(field.type) or pt.is_binary(field.type):
-            total = sum(_text_bytes(batch.column(place)) for batch in batches)
+        if has_bytes(field.type):
+            offsets = [offsets_of(batch.column(place)) for batch in batches]
+            total = sum(int(each[-1]) - int(each[0]) for each in offsets)
             check_text_bytes(field.type, total, field.name)
     return one_batch(pa.Table.from_batches(batches).unify_dictionaries())
 
 
 def check_text_bytes(kind: pa.DataType, count: int, name: str) -> None:
     """Raise TooLarge where a column would have more bytes of text than Arrow can count in 32 bits."""
-    if count > TEXT_BYTES_MAX and (pt.is_string(kind) or pt.is_binary(kind)):
+    if count > TEXT_BYTES_MAX and offset_dtype(kind).itemsize == 4:
         raise TooLarge(
             f"A shard of one sub-index would hold {count:,} bytes of {name!r}, and {TEXT_BYTES_MAX:,} "
             "is the most. Create the index with more shards or more sub-indexes, or with a "
             "large_string or large_binary column."
         )
-
-
-def _text_bytes(column: pa.Array) -> int:
-    offsets = np.frombuffer(column.buffers()[1] or b"\0\0\0\0", "<i4")
-    return int(offsets[column.offset + len(column)]) - int(offsets[column.offset])
 
 
 def one_batch(table: pa.Table | pa.RecordBatch) -> pa.RecordBatch:

@@ -23,7 +23,7 @@ import pyarrow.types as pt
 import xxhash
 
 from wavedex.errors import BadDefinition, BadKey
-from wavedex.store.arrow import to_arrow
+from wavedex.store.arrow import has_bytes, offset_dtype, offsets_of, to_arrow
 from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
 
 Plain = int | bytes
@@ -51,12 +51,7 @@ def key_type(arrow_type: pa.DataType) -> KeyType:
         return BooleanKey(arrow_type)
     if pt.is_decimal128(arrow_type):
         return DecimalKey(arrow_type)
-    if (
-        pt.is_string(arrow_type)
-        or pt.is_large_string(arrow_type)
-        or pt.is_binary(arrow_type)
-        or pt.is_large_binary(arrow_type)
-    ):
+    if has_bytes(arrow_type):
         return BytesKey(arrow_type)
     raise BadDefinition(
         f"A column of type {arrow_type} cannot be a key. Use an integer, string, binary, date, "
@@ -332,9 +327,8 @@ class BytesKey(KeyType):
     def __init__(self, arrow_type: pa.DataType) -> None:
         super().__init__(arrow_type)
         self._is_text = pt.is_string(arrow_type) or pt.is_large_string(arrow_type)
-        large = pt.is_large_string(arrow_type) or pt.is_large_binary(arrow_type)
-        self._offset = np.dtype("<i8" if large else "<i4")
-        self._offset_format: Any = "q" if large else "i"
+        self._offset = offset_dtype(arrow_type)
+        self._offset_format: Any = "q" if self._offset.itemsize == 8 else "i"
 
     def plain(self, value: Any) -> Plain:
         if self._is_text:
@@ -355,7 +349,7 @@ class BytesKey(KeyType):
         return hash_strings(keys)
 
     def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
-        offsets = _offsets(keys).data.cast("B").cast(self._offset_format)
+        offsets = offsets_of(keys).data.cast("B").cast(self._offset_format)
         data = memoryview(keys.buffers()[2] or b"")
         return lambda row: bytes(data[offsets[row] : offsets[row + 1]])
 
@@ -375,14 +369,6 @@ class BytesKey(KeyType):
 
 def hash_strings(values: pa.Array) -> U64:
     """The hashes of a string or binary column without nulls."""
-    offsets = _offsets(values).astype(np.int64, copy=False)
+    offsets = offsets_of(values).astype(np.int64, copy=False)
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
     return hash_bytes(data, offsets[:-1], np.diff(offsets))
-
-
-def _offsets(values: pa.Array) -> npt.NDArray[Any]:
-    large = pt.is_large_string(values.type) or pt.is_large_binary(values.type)
-    if not len(values):
-        return np.zeros(1, "<i8" if large else "<i4")
-    offsets = np.frombuffer(values.buffers()[1], "<i8" if large else "<i4")
-    return offsets[values.offset : values.offset + len(values) + 1]

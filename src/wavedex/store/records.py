@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import BadDefinition
-from wavedex.store.arrow import bit_buffer
+from wavedex.store.arrow import bit_buffer, has_bytes, offset_dtype, offsets_of
 from wavedex.store.entries import EntrySpec, check_text_bytes
 from wavedex.store.order import spread_ranges
 
@@ -36,7 +36,7 @@ class RecordFormat:
     def __post_init__(self) -> None:
         for field in self.spec.schema:
             kind = _value_type(field.type)
-            is_flat = _is_heap(kind) or (
+            is_flat = has_bytes(kind) or (
                 kind == field.type and (pt.is_boolean(kind) or _width_bytes(kind))
             )
             if not is_flat:
@@ -51,7 +51,7 @@ class RecordFormat:
         columns: list[tuple[str, str]] = [("valid", f"V{-(-len(self.spec.schema) // 8)}")]
         for place, field in enumerate(self.spec.schema):
             kind = _value_type(field.type)
-            if _is_heap(kind):
+            if has_bytes(kind):
                 columns += [(f"at{place}", "<i8"), (f"length{place}", "<i4")]
             elif pt.is_boolean(kind):
                 columns.append((f"c{place}", "u1"))
@@ -59,11 +59,6 @@ class RecordFormat:
                 columns.append((f"c{place}", _number(kind) or f"V{_width_bytes(kind)}"))
         width = np.dtype(columns).itemsize
         return np.dtype([*columns, ("pad", f"V{-width % 8}")] if width % 8 else columns)
-
-    @cached_property
-    def has_heap(self) -> bool:
-        """Whether any column keeps its bytes in the heap."""
-        return any(_is_heap(_value_type(field.type)) for field in self.spec.schema)
 
     def encode(self, batch: pa.RecordBatch, heap_bytes: int) -> tuple[Records, bytes]:
         """The rows as records, and what to append to a heap that has `heap_bytes` so far."""
@@ -74,7 +69,7 @@ class RecordFormat:
             if pt.is_dictionary(column.type):
                 column = column.dictionary_decode()
             valid[:, place] = column.is_valid().to_numpy(zero_copy_only=False)
-            if _is_heap(column.type):
+            if has_bytes(column.type):
                 blob, starts, lengths = _heap_of(column)
                 records[f"at{place}"] = starts + heap_bytes
                 records[f"length{place}"] = lengths
@@ -100,7 +95,7 @@ class RecordFormat:
             kind = _value_type(field.type)
             here = valid[:, place]
             mask = None if here.all() else bit_buffer(here)
-            if _is_heap(kind):
+            if has_bytes(kind):
                 column = self._heap_column(kind, records, place, mask, heap)
             elif pt.is_boolean(kind):
                 flags = bit_buffer(records[f"c{place}"].astype(bool))
@@ -120,18 +115,17 @@ class RecordFormat:
         heap: npt.NDArray[np.uint8],
     ) -> pa.Array:
         lengths = records[f"length{place}"].astype(np.int64)
-        large = pt.is_large_string(kind) or pt.is_large_binary(kind)
         offsets = np.zeros(len(records) + 1, np.int64)
         np.cumsum(lengths, out=offsets[1:])
         check_text_bytes(kind, int(offsets[-1]), self.spec.schema.field(place).name)
         data = _gather(heap, records[f"at{place}"], lengths)
-        buffers = [mask, pa.py_buffer(offsets if large else offsets.astype(np.int32))]
+        buffers = [mask, pa.py_buffer(offsets.astype(offset_dtype(kind), copy=False))]
         return pa.Array.from_buffers(kind, len(records), [*buffers, pa.py_buffer(data)])
 
     def fits(self, records: Records, heap_bytes: int) -> bool:
         """Whether everything that the records point at lies in the heap."""
         for place, field in enumerate(self.spec.schema):
-            if len(records) and _is_heap(_value_type(field.type)):
+            if len(records) and has_bytes(_value_type(field.type)):
                 starts, lengths = records[f"at{place}"], records[f"length{place}"]
                 if min(starts.min(), lengths.min()) < 0 or (starts + lengths).max() > heap_bytes:
                     return False
@@ -169,11 +163,6 @@ def _value_type(kind: pa.DataType) -> pa.DataType:
     return kind.value_type if pt.is_dictionary(kind) else kind
 
 
-def _is_heap(kind: pa.DataType) -> bool:
-    text = pt.is_string(kind) or pt.is_large_string(kind)
-    return bool(text or pt.is_binary(kind) or pt.is_large_binary(kind))
-
-
 def _width_bytes(kind: pa.DataType) -> int:
     if pt.is_primitive(kind) or pt.is_decimal(kind) or pt.is_fixed_size_binary(kind):
         return int(kind.bit_width) // 8
@@ -189,8 +178,6 @@ def _number(kind: pa.DataType) -> str | None:
 
 def _heap_of(column: pa.Array) -> tuple[bytes, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """A string column's bytes without gaps, and where in them each value lies."""
-    large = pt.is_large_string(column.type) or pt.is_large_binary(column.type)
-    offsets = np.frombuffer(column.buffers()[1], "<i8" if large else "<i4").astype(np.int64)
-    offsets = offsets[column.offset : column.offset + len(column) + 1]
+    offsets = offsets_of(column).astype(np.int64)
     data = memoryview(column.buffers()[2] or b"")[offsets[0] : offsets[-1]]
     return bytes(data), offsets[:-1] - offsets[0], np.diff(offsets)
