@@ -88,6 +88,7 @@ def test_an_interrupt_ends_the_command_quietly(sales, tmp_path):
         out, err = process.communicate(timeout=60)
     finally:
         process.kill()
+        process.communicate()
     assert (process.returncode, out, err) == (130, b"", b"")
 
 

@@ -8,8 +8,8 @@ DuckDB works in a thread of its own: this one waits for it, and so can be interr
 from __future__ import annotations
 
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pyarrow as pa
@@ -40,11 +40,23 @@ def querying(entries: pa.Table, sql: str) -> Iterator[pa.RecordBatchReader]:
             yield pa.RecordBatchReader.from_batches(answer.schema, batches())
         except (duckdb.Error, pa.ArrowException) as error:
             raise BadQuery(f"The query failed. {error}") from None
-        except KeyboardInterrupt:
-            connection.interrupt()
-            raise
         finally:
-            worker.submit(connection.close).result()
+            _close(connection, worker)
+
+
+def _close(connection: Any, worker: ThreadPoolExecutor) -> None:
+    """Close the connection once the thread is done with it, and see to it that it is soon.
+
+    An interrupt that falls between two statements is lost, so it is said again until it was heard.
+    """
+    import duckdb
+
+    closing = worker.submit(connection.close)
+    while not closing.done():
+        with suppress(duckdb.Error):  # The connection may have closed just now.
+            connection.interrupt()
+        wait([closing], timeout=0.05)
+    closing.result()
 
 
 def _run(connection: Any, entries: pa.Table, sql: str) -> Any:
