@@ -1,0 +1,85 @@
+"""Rows may arrive as parts that were written already, shard by shard: the answers are those of rows in memory."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import wavedex as wx
+from wavedex.engine.technique import TECHNIQUES
+from wavedex.index import admission
+from wavedex.index.arriving import Arriving, arrive
+from wavedex.index.writer import state_of
+from wavedex.store.arrow import empty_batch
+from wavedex.store.packed import build_packed
+from wavedex.testing.oracle import same_rows
+
+SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
+
+
+def rows(*slots: int) -> pa.Table:
+    found = [{"k": n, "t": s * 10 + n, "v": f"{s}-{n}"} for s in slots for n in range(7)]
+    return pa.Table.from_pylist(found, SCHEMA)
+
+
+def stage(index: wx.WaveIndex, arriving: Arriving, commit: int) -> Arriving:
+    """Write the rows as one packed part a shard, as tasks elsewhere would."""
+    batches = index._writer._engine._split(arriving.batch)
+    parts = [
+        build_packed(
+            index._files,
+            index.definition.spec,
+            f"data/{commit:010d}-57a6ed-{shard}",
+            batch,
+            frozenset(row["t"] // 10 for row in batch.to_pylist()),
+        )
+        for shard, batch in enumerate(batches)
+    ]
+    nothing = empty_batch(index.definition.spec.schema)
+    staged = tuple((part,) for part in parts)
+    return replace(arriving, batch=nothing, slots=np.zeros(0, np.int64), staged=staged)
+
+
+def append_staged(index: wx.WaveIndex, table: pa.Table) -> None:
+    writer, definition = index._writer, index.definition
+    with writer.writing() as manifest:
+        state = state_of(manifest)
+        arriving = stage(index, arrive(table, definition, None), manifest.commit + 1)
+        admitted = admission.admit(arriving, None, state, manifest, definition)
+        plan, state = writer.plan(state, admitted.slots)
+        fresh = admitted.rows.only(frozenset().union(*state.indexes.values()))
+        manifest = writer.commit(
+            manifest,
+            "append",
+            plan.transition,
+            state,
+            fresh,
+            owed=plan.preparation,
+            batch=arriving.identity,
+            delivered={**manifest.delivered, **admitted.identities},
+            counts={},
+        )
+        writer.finish(manifest)
+
+
+@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize("scheme", ["wata", "rata", "reindex+", "del"])
+def test_staged_rows_give_the_answers_of_rows_in_memory(tmp_path, scheme, update):
+    def create(name: str) -> wx.WaveIndex:
+        return wx.WaveIndex.create(
+            tmp_path / name, SCHEMA, key="k", time="t", slot=10, window=5, indexes=2,
+            scheme=scheme, update=update,
+        )  # fmt: skip
+
+    staged, plain = create("staged"), create("plain")
+    for slots in [(1,), (2,), (3, 4, 5), (6,), (7,), (8, 10), (11,), (12,)]:
+        append_staged(staged, rows(*slots))
+        plain.append(rows(*slots))
+        staged.verify()
+        expected = plain.scan().read_all().to_pylist()
+        assert same_rows(staged.scan().read_all().to_pylist(), expected)
+        assert same_rows(staged.probe(3).to_pylist(), plain.probe(3).to_pylist())
+        assert staged.sub_indexes == plain.sub_indexes
