@@ -10,9 +10,7 @@ import pytest
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.index import admission
 from wavedex.index.arriving import Arriving, arrive
-from wavedex.index.writer import state_of
 from wavedex.store.arrow import empty_batch
 from wavedex.store.packed import build_packed
 from wavedex.testing.oracle import same_rows
@@ -25,14 +23,14 @@ def rows(*slots: int) -> pa.Table:
     return pa.Table.from_pylist(found, SCHEMA)
 
 
-def stage(index: wx.WaveIndex, arriving: Arriving, commit: int) -> Arriving:
+def stage(index: wx.WaveIndex, arriving: Arriving) -> Arriving:
     """Write the rows as one packed part a shard, as tasks elsewhere would."""
     batches = index._writer._engine._split(arriving.batch)
     parts = [
         build_packed(
             index._files,
             index.definition.spec,
-            f"data/{commit:010d}-57a6ed-{shard}",
+            f"data/{max(arriving.summary):010d}-57a6ed-{shard}",
             batch,
             frozenset(row["t"] // 10 for row in batch.to_pylist()),
         )
@@ -41,28 +39,6 @@ def stage(index: wx.WaveIndex, arriving: Arriving, commit: int) -> Arriving:
     nothing = empty_batch(index.definition.spec.schema)
     staged = tuple((part,) for part in parts)
     return replace(arriving, batch=nothing, slots=np.zeros(0, np.int64), staged=staged)
-
-
-def append_staged(index: wx.WaveIndex, table: pa.Table) -> None:
-    writer, definition = index._writer, index.definition
-    with writer.writing() as manifest:
-        state = state_of(manifest)
-        arriving = stage(index, arrive(table, definition, None), manifest.commit + 1)
-        admitted = admission.admit(arriving, None, state, manifest, definition)
-        plan, state = writer.plan(state, admitted.slots)
-        fresh = admitted.rows.only(frozenset().union(*state.indexes.values()))
-        manifest = writer.commit(
-            manifest,
-            "append",
-            plan.transition,
-            state,
-            fresh,
-            owed=plan.preparation,
-            batch=arriving.identity,
-            delivered={**manifest.delivered, **admitted.identities},
-            counts={},
-        )
-        writer.finish(manifest)
 
 
 @pytest.mark.parametrize("update", TECHNIQUES)
@@ -76,8 +52,9 @@ def test_staged_rows_give_the_answers_of_rows_in_memory(tmp_path, scheme, update
 
     staged, plain = create("staged"), create("plain")
     for slots in [(1,), (2,), (3, 4, 5), (6,), (7,), (8, 10), (11,), (12,)]:
-        append_staged(staged, rows(*slots))
-        plain.append(rows(*slots))
+        arriving = arrive(rows(*slots), staged.definition, None)
+        done = staged._append(stage(staged, arriving), None)
+        assert replace(done, commit=0) == replace(plain.append(rows(*slots)), commit=0)
         staged.verify()
         expected = plain.scan().read_all().to_pylist()
         assert same_rows(staged.scan().read_all().to_pylist(), expected)

@@ -25,7 +25,7 @@ from wavedex.errors import (
     NotThereYet,
 )
 from wavedex.index import admission
-from wavedex.index.arriving import arrive
+from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition, define
 from wavedex.index.description import describe
 from wavedex.index.readable import Readable
@@ -234,7 +234,10 @@ class WaveIndex(Readable):
         """
         self._cached = None
         number = None if slot is None else self._slot_number(slot)
-        arriving = arrive(batch, self._definition, number)
+        return self._append(arrive(batch, self._definition, number), number)
+
+    def _append(self, arriving: Arriving, number: int | None) -> Appended:
+        """Append rows that were checked, wherever they are: in memory, or staged as parts."""
         with self._writer.writing() as manifest:
             state = state_of(manifest)
             admitted = admission.admit(arriving, number, state, manifest, self._definition)
