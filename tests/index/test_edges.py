@@ -1,11 +1,8 @@
-"""Where things end: the first and last times, batches longer than the window, text past two gigabytes, interrupts."""
+"""Where things end: the first and last times, batches longer than the window and text past two gigabytes."""
 
 from __future__ import annotations
 
 import errno
-import os
-import signal
-import threading
 
 import pyarrow as pa
 import pytest
@@ -113,45 +110,6 @@ def test_of_two_that_create_an_index_at_once_the_second_is_refused(tmp_path):
     with pytest.raises(errors.AlreadyExists):
         make(tmp_path / "x", surroundings=wx.Surroundings(files=Slow))
     assert wx.open(tmp_path / "x").probe(1).num_rows == 1
-
-
-def test_an_interrupted_append_waits_for_the_threads_that_write(tmp_path):
-    make(tmp_path / "x", update="in-place", shards=2, window=6).append(rows(0, 1, 2, 3))
-    writing = threading.Event()
-    release = threading.Event()
-
-    class Blocked(Files):
-        def create(self, name, fill):
-            writing.set()
-            assert release.wait(30)
-            return super().create(name, fill)
-
-    index = wx.open(tmp_path / "x", surroundings=wx.Surroundings(files=Blocked))
-    second: list[BaseException] = []
-
-    def interrupt() -> None:
-        assert writing.wait(30)
-        os.kill(os.getpid(), signal.SIGINT)
-        try:
-            wx.open(tmp_path / "x").append(rows(9))
-        except errors.ConcurrentWrite as error:
-            second.append(error)
-        release.set()
-
-    other = threading.Thread(target=interrupt)
-    former = signal.signal(signal.SIGINT, signal.default_int_handler)
-    try:
-        other.start()
-        with pytest.raises(KeyboardInterrupt):
-            index.append(rows(4, 5))
-        other.join()
-    finally:
-        signal.signal(signal.SIGINT, former)
-    assert len(second) == 1
-    survivor = wx.open(tmp_path / "x")
-    survivor.append(rows(4, 5))
-    survivor.verify()
-    assert sorted(survivor.scan().read_all()["t"].to_pylist()) == [0, 1, 2, 3, 4, 5]
 
 
 def test_whatever_fails_after_the_commit_says_that_the_rows_are_in(tmp_path):
