@@ -1,8 +1,10 @@
-"""Where things end: the first and last times, batches longer than the window and text past two gigabytes."""
+"""Where things end: the first and last times, batches longer than the window and text past two gigabytes,
+and interrupts."""
 
 from __future__ import annotations
 
 import errno
+import threading
 
 import pyarrow as pa
 import pytest
@@ -110,6 +112,46 @@ def test_of_two_that_create_an_index_at_once_the_second_is_refused(tmp_path):
     with pytest.raises(errors.AlreadyExists):
         make(tmp_path / "x", surroundings=wx.Surroundings(files=Slow))
     assert wx.open(tmp_path / "x").probe(1).num_rows == 1
+
+
+def test_an_append_interrupted_as_a_thread_starts_keeps_the_lock_until_it_writes_no_more(
+    tmp_path, monkeypatch
+):
+    make(tmp_path / "x", update="in-place", shards=2, window=6).append(rows(0, 1, 2, 3))
+    writing, refused = threading.Event(), threading.Event()
+    start = threading.Thread.start
+
+    class Blocked(Files):
+        def create(self, name, fill):
+            writing.set()
+            assert refused.wait(60)
+            return super().create(name, fill)
+
+    def interrupted_start(thread):
+        start(thread)
+        if thread is not other:
+            assert writing.wait(60)
+            raise KeyboardInterrupt
+
+    def second_writer() -> None:
+        assert writing.wait(60)
+        with pytest.raises(errors.ConcurrentWrite):
+            wx.open(tmp_path / "x").append(rows(9))
+        refused.set()
+
+    index = wx.open(tmp_path / "x", surroundings=wx.Surroundings(files=Blocked))
+    other = threading.Thread(target=second_writer)
+    monkeypatch.setattr(threading.Thread, "start", interrupted_start)
+    other.start()
+    with pytest.raises(KeyboardInterrupt):
+        index.append(rows(4, 5))
+    other.join()
+    monkeypatch.undo()
+    assert refused.is_set()
+    survivor = wx.open(tmp_path / "x")
+    survivor.append(rows(4, 5))
+    survivor.verify()
+    assert sorted(survivor.scan().read_all()["t"].to_pylist()) == [0, 1, 2, 3, 4, 5]
 
 
 def test_whatever_fails_after_the_commit_says_that_the_rows_are_in(tmp_path):

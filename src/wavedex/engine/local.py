@@ -7,9 +7,11 @@ NumPy and Arrow let go of the interpreter while they sort, copy and write, so tw
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from concurrent.futures import Future, ThreadPoolExecutor, wait
-from typing import Any, Protocol
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from functools import partial
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 
@@ -22,18 +24,46 @@ from wavedex.store.order import stable_order
 from wavedex.store.part import Part
 from wavedex.store.reading import shard_of
 
+T = TypeVar("T")
 
-def _wait(futures: Sequence[Future[Any]]) -> None:
-    """Wait until no thread writes any more, whatever interrupts; the writer's lock must be held until then."""
-    interrupt: KeyboardInterrupt | None = None
-    while True:
+
+class _Crew:
+    """Keeps count of the tasks that write, so that the writer's lock is held until none does, whatever interrupts.
+
+    A pool alone does not do that: a thread whose start was interrupted is unknown to it and writes on.
+    """
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._working = 0
+        self._dismissed = False
+
+    def work(self, task: Callable[[], T]) -> T:
+        """Do a task. REQUIRES: not dismissed; one that comes too late is not begun."""
+        with self._changed:
+            if self._dismissed:
+                raise CancelledError
+            self._working += 1
         try:
-            wait(futures)
-            break
-        except KeyboardInterrupt as error:
-            interrupt = error
-    if interrupt is not None:
-        raise interrupt
+            return task()
+        finally:
+            with self._changed:
+                self._working -= 1
+                self._changed.notify_all()
+
+    def dismiss(self) -> None:
+        """Let no further task begin and wait for those that have; an interrupt is raised after that."""
+        interrupt: KeyboardInterrupt | None = None
+        while True:
+            try:
+                with self._changed:
+                    self._dismissed = True
+                    self._changed.wait_for(lambda: not self._working)
+                break
+            except KeyboardInterrupt as error:
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
 
 
 class Rows(Protocol):
@@ -116,10 +146,14 @@ class LocalEngine:
     def _run_all(self, tasks: list[ShardTask]) -> list[dict[str, tuple[Part, ...]]]:
         if self.threads == 1:
             return [run_shard(self.workshop, task) for task in tasks]
-        with ThreadPoolExecutor(self.threads) as pool:
-            futures = [pool.submit(run_shard, self.workshop, task) for task in tasks]
-            _wait(futures)
-            return [future.result() for future in futures]
+        crew = _Crew()
+        try:
+            with ThreadPoolExecutor(self.threads) as pool:
+                calls = (partial(run_shard, self.workshop, task) for task in tasks)
+                futures = [pool.submit(crew.work, call) for call in calls]
+                return [future.result() for future in futures]
+        finally:
+            crew.dismiss()
 
     def _split(self, batch: pa.RecordBatch) -> list[pa.RecordBatch]:
         """The rows of each shard."""
