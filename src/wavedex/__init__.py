@@ -27,7 +27,7 @@ import os
 
 from wavedex import errors
 from wavedex.errors import WavedexError
-from wavedex.index import Appended, Snapshot, Surroundings, WaveIndex
+from wavedex.index import Appended, Fed, Snapshot, Surroundings, WaveIndex
 
 __version__ = "0.1.0"
 
@@ -44,6 +44,7 @@ def open(  # noqa: A001 - the contract's name
 
 __all__ = [
     "Appended",
+    "Fed",
     "Snapshot",
     "Surroundings",
     "WaveIndex",

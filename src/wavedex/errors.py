@@ -86,6 +86,18 @@ class ConcurrentWrite(WavedexError):
     """Another writer is at work on the index, or committed first."""
 
 
+class AnotherStream(WavedexError):
+    """An index that one stream feeds was given rows by another."""
+
+
+class StreamOutOfStep(WavedexError):
+    """A batch of a stream is not the one that comes next for this index."""
+
+
+class CommitGone(WavedexError):
+    """A commit that was asked for is not kept any more, or was never there."""
+
+
 class DiskFull(WavedexError):
     """The disk has no room for the change."""
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 import xxhash
@@ -25,6 +25,8 @@ from wavedex.store.part import Part, Slots, from_ranges, to_ranges
 LOG = "log"
 DATA = "data"
 LOCK = "lock"
+OPEN = "open"
+"""The name of the delta, beside the names that schemes give."""
 
 _IS_OURS = re.compile(r"\d{10}-[0-9a-f]+-")
 """How the names of data files begin. Vacuum leaves whatever else lies there alone."""
@@ -65,12 +67,21 @@ class SubIndex:
 
 
 @dataclass(frozen=True)
+class Progress:
+    """How far a stream has come: its last batch, and the ordinal before which nothing more is expected of it."""
+
+    batch: int
+    watermark: int | None
+
+
+@dataclass(frozen=True)
 class Manifest:
     """The state of an index after one commit.
 
     `state` is the scheme's, None while the index is new; `owed` the operations of a preparation that was not done yet;
     `batch` is what the last append was known by, the rows that it pushed out again included; `delivered` says for each slot of the window which rows it was appended with, `rows` how many rows each slot has that
-    is in a sub-index; `totals` counts since the beginning.
+    is in a sub-index; `totals` counts since the beginning. `open` is the delta: what streams brought for slots that are
+    not sealed yet. `streams` has the last batch and the watermark of every stream that feeds the index, by its name.
     """
 
     commit: int
@@ -84,11 +95,28 @@ class Manifest:
     delivered: Mapping[int, str] = field(default_factory=dict)
     rows: Mapping[int, int] = field(default_factory=dict)
     totals: Mapping[str, int] = field(default_factory=dict)
+    open: SubIndex | None = None
+    streams: Mapping[str, Progress] = field(default_factory=dict)
+
+    @property
+    def shown(self) -> dict[str, SubIndex]:
+        """What readers look at: the sub-indexes and the delta."""
+        return {**self.indexes, **({} if self.open is None else {OPEN: self.open})}
+
+    @property
+    def everything(self) -> dict[str, SubIndex]:
+        """Sub-indexes, temporaries and the delta."""
+        return {**self.shown, **self.temps}
+
+    @property
+    def open_slots(self) -> Slots:
+        """The slots that are not sealed yet."""
+        return frozenset() if self.open is None else self.open.slots
 
     @property
     def files(self) -> dict[str, FileRef]:
         """Every file that it names."""
-        subs = [*self.indexes.values(), *self.temps.values()]
+        subs = self.everything.values()
         return {ref.name: ref for sub in subs for part in sub.parts for ref in part.files.values()}
 
     def to_bytes(self) -> bytes:
@@ -105,6 +133,8 @@ class Manifest:
             "delivered": {str(slot): rows for slot, rows in sorted(self.delivered.items())},
             "rows": {str(slot): count for slot, count in sorted(self.rows.items())},
             "totals": dict(self.totals),
+            "open": None if self.open is None else self.open.to_json(),
+            "streams": {name: asdict(progress) for name, progress in self.streams.items()},
         }
         text = json.dumps(body, separators=(",", ":"))
         checksum = xxhash.xxh64_hexdigest(text.encode())
@@ -132,6 +162,8 @@ class Manifest:
                 delivered={int(slot): rows for slot, rows in body["delivered"].items()},
                 rows={int(slot): count for slot, count in body["rows"].items()},
                 totals=body["totals"],
+                open=None if body["open"] is None else SubIndex.from_json(body["open"]),
+                streams={name: Progress(**data) for name, data in body["streams"].items()},
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"{name} is no manifest ({error})") from error

@@ -19,7 +19,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from dataclasses import asdict, dataclass
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any, ClassVar
 from zoneinfo import ZoneInfo
 
@@ -100,6 +100,14 @@ class Slotting(ABC):
         stop = None if stop is None or stop > _MAX else stop
         return start, stop if start is None or stop is None else max(start, stop)
 
+    @abstractmethod
+    def length(self, duration: object) -> int:
+        """Return how many ordinals a duration is, rounded up: a timedelta or a text; a number for slots of numbers.
+
+        >>> slotting(pa.timestamp("ms"), "1 day").length("10 minutes")
+        600000
+        """
+
     def label(self, slot: int) -> str:
         """Return a name for people: "2013-01-05", "2013-01-05 10:15", "2013-01", "2013" or "17"."""
         return self._name(int(slot))
@@ -153,6 +161,14 @@ class Numbers(Slotting):
     def _begin(self, slot: int) -> int:
         return self.origin + slot * self.every
 
+    def length(self, duration: object) -> int:
+        text = str(duration).strip()
+        if not text.isdecimal() or isinstance(duration, bool):
+            raise BadTime(
+                f"Cannot read {duration!r}: the slots of this index are numbers, so give a number."
+            )
+        return int(text)
+
     def _span(self, when: date | Moment) -> tuple[int, int]:
         raise BadTime("The slots of this index are numbers: give since and until as slot numbers.")
 
@@ -174,6 +190,9 @@ class _Timed(Slotting):
     def _clock(self) -> ZoneInfo | None:
         """The zone whose clock stands between the column and the calendar, if one does."""
         return ZoneInfo(self.zone) if self.aware and self.zone != "UTC" else None
+
+    def length(self, duration: object) -> int:
+        return -(-duration_ns(duration) // _COLUMN_NS[self.column])
 
     def _span(self, when: date | Moment) -> tuple[int, int]:
         if not isinstance(when, Moment):
@@ -349,6 +368,24 @@ def from_json(data: dict[str, Any]) -> Slotting:
             f"This does not describe slots: {data!r}. Restore it, or use the version that wrote it."
         ) from error
     return slots
+
+
+def duration_ns(duration: object) -> int:
+    """Return the nanoseconds of a timedelta, or of a text of a number and a unit from second to week.
+
+    >>> duration_ns("15 minutes")
+    900000000000
+    """
+    if isinstance(duration, timedelta) and duration >= timedelta():
+        return duration // timedelta(microseconds=1) * 1000
+    match = _SLOT.fullmatch(duration.strip()) if isinstance(duration, str) else None
+    seconds = {**_SECONDS, **{unit: days * DAY_S for unit, days in _DAYS.items()}}
+    if match is None or match[2].lower() not in seconds:
+        raise BadTime(
+            f"Cannot read {duration!r} as a duration: give a number and one of "
+            f"{', '.join(seconds)}, such as '10 minutes'."
+        )
+    return int(match[1] or 1) * seconds[match[2].lower()] * SECOND_NS
 
 
 def ordinals(array: pa.Array | pa.ChunkedArray) -> Ordinals:

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import json
+from contextlib import nullcontext
 from dataclasses import replace
 
-import numpy as np
 import pyarrow as pa
 import pytest
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.index.arriving import Arriving, arrive
-from wavedex.store.arrow import empty_batch
-from wavedex.store.packed import build_packed
+from wavedex.index.appending import append
+from wavedex.index.staging import Staged, gather, stage
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
@@ -23,22 +23,16 @@ def rows(*slots: int) -> pa.Table:
     return pa.Table.from_pylist(found, SCHEMA)
 
 
-def stage(index: wx.WaveIndex, arriving: Arriving) -> Arriving:
-    """Write the rows as one packed part a shard, as tasks elsewhere would."""
-    batches = index._writer._engine._split(arriving.batch)
-    parts = [
-        build_packed(
-            index._files,
-            index.definition.spec,
-            f"data/{max(arriving.summary):010d}-57a6ed-{shard}",
-            batch,
-            frozenset(row["t"] // 10 for row in batch.to_pylist()),
-        )
-        for shard, batch in enumerate(batches)
+def bring(index: wx.WaveIndex, table: pa.Table, attempt: str):
+    """Stage the rows as two tasks elsewhere would, each of which has rows of every shard."""
+    middle = table.num_rows // 2
+    tables = [table.slice(0, middle), table.slice(middle)]
+    sent = [
+        stage(index._files, index.definition, rows, None, f"data/{attempt}-57a6ed-{task}")
+        for task, rows in enumerate(tables)
     ]
-    nothing = empty_batch(index.definition.spec.schema)
-    staged = tuple((part,) for part in parts)
-    return replace(arriving, batch=nothing, slots=np.zeros(0, np.int64), staged=staged)
+    received = [Staged.from_json(json.loads(json.dumps(message.to_json()))) for message in sent]
+    return lambda manifest: nullcontext(gather(index.definition, received))
 
 
 @pytest.mark.parametrize("update", TECHNIQUES)
@@ -52,8 +46,8 @@ def test_staged_rows_give_the_answers_of_rows_in_memory(tmp_path, scheme, update
 
     staged, plain = create("staged"), create("plain")
     for slots in [(1,), (2,), (3, 4, 5), (6,), (7,), (8, 10), (11,), (12,)]:
-        arriving = arrive(rows(*slots), staged.definition, None)
-        done = staged._append(stage(staged, arriving), None)
+        brought = bring(staged, rows(*slots), f"{slots[0]:010d}")
+        done = append(staged._writer, staged.definition, brought, None)
         assert replace(done, commit=0) == replace(plain.append(rows(*slots)), commit=0)
         staged.verify()
         expected = plain.scan().read_all().to_pylist()

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 from wavedex.errors import GapTooLarge, OutsideWindow, SlotBackwards, SlotConflict
-from wavedex.index.arriving import Arriving, Found
+from wavedex.index.arriving import NO_ROWS, Arriving
 from wavedex.index.definition import Definition
 from wavedex.log import Manifest
 from wavedex.plan import WaveState
@@ -45,30 +45,39 @@ def admit(
         rows, late = _without_too_old(arriving, state, definition)
     identities = {number: found.identity for number, found in rows.summary.items()}
     if slot is not None and not arriving.rows:
-        identities[slot] = Found(0, 0).identity
+        identities[slot] = NO_ROWS.identity
     slots = sorted(identities)
+    if being_filled := manifest.open_slots.intersection(slots):
+        slot = min(being_filled)
+        raise SlotConflict(
+            f"Slot {slot} ({definition.slotting.label(slot)}) is open: a stream is filling it. Use amend to add "
+            "rows to it, or wait until the stream has sealed it."
+        )
     if state is not None:
         _check_passed(slots, identities, state, manifest.delivered, definition)
         slots = [number for number in slots if number > state.newest]
     if slots:
-        _check_gaps(slots, state, definition)
+        check_gaps(slots, state, definition)
     return Admitted(rows.only(slots), slots, {number: identities[number] for number in slots}, late)
 
 
 def admit_late(
-    arriving: Arriving, state: WaveState | None, definition: Definition
+    arriving: Arriving, manifest: Manifest, definition: Definition
 ) -> tuple[Arriving, int]:
     """Decide about an amendment: the rows that enter, and how many are too old. Raises OutsideWindow."""
-    if not arriving.rows:
-        return arriving, 0
+    state = None if manifest.state is None else WaveState.from_json(dict(manifest.state))
     newest = None if state is None else state.newest
-    youngest = max(arriving.summary)
-    if state is None or newest is None or youngest > newest:
+    ahead = [slot for slot in arriving.summary if newest is None or slot > newest]
+    unknown = set(ahead) - manifest.open_slots
+    if unknown:
+        slot = max(unknown)
         raise OutsideWindow(
-            f"Slot {youngest} ({definition.slotting.label(youngest)}) has not arrived yet"
+            f"Slot {slot} ({definition.slotting.label(slot)}) has not arrived yet"
             + (f"; the newest is {newest}" if newest is not None else "")
             + ". Use append for new slots."
         )
+    if state is None:
+        return arriving, 0
     return _without_too_old(arriving, state, definition)
 
 
@@ -112,7 +121,8 @@ def _check_passed(
         )
 
 
-def _check_gaps(slots: list[int], state: WaveState | None, definition: Definition) -> None:
+def check_gaps(slots: list[int], state: WaveState | None, definition: Definition) -> None:
+    """Raise GapTooLarge where more empty slots lie between two than the index allows."""
     known = slots if state is None else [state.newest, *slots]
     for before, after in pairwise(known):
         empty = after - before - 1

@@ -25,15 +25,18 @@ from wavedex.store.content import add_content, hash_rows
 from wavedex.store.entries import SLOT_COLUMN, one_batch
 from wavedex.store.part import Part
 
+I64 = npt.NDArray[np.int64]
+
 _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
 class Found:
-    """What arrived for one slot: how many rows, and their order-free hash."""
+    """What arrived for one slot: how many rows, their order-free hash, and the last of their ordinals."""
 
     rows: int
     content: int
+    latest: int
 
     @property
     def identity(self) -> str:
@@ -41,7 +44,14 @@ class Found:
         return f"{self.rows}:{self.content:016x}"
 
     def __add__(self, other: Found) -> Found:
-        return Found(self.rows + other.rows, add_content(self.content, other.content))
+        return Found(
+            self.rows + other.rows,
+            add_content(self.content, other.content),
+            max(self.latest, other.latest),
+        )
+
+
+NO_ROWS = Found(0, 0, -(2**63))
 
 
 @dataclass(frozen=True)
@@ -54,7 +64,7 @@ class Arriving:
     summary: Mapping[int, Found]
     null_keys: int
     batch: pa.RecordBatch
-    slots: npt.NDArray[np.int64]
+    slots: I64
     staged: tuple[tuple[Part, ...], ...] = ()
 
     @property
@@ -62,7 +72,7 @@ class Arriving:
         """What the whole batch is known by: its first and last slot, and its rows in any order."""
         if not self.summary:
             return ""
-        whole = sum(self.summary.values(), Found(0, 0))
+        whole = sum(self.summary.values(), NO_ROWS)
         return f"{min(self.summary)}:{max(self.summary)}:{whole.identity}"
 
     @property
@@ -86,18 +96,16 @@ class Arriving:
         )
 
 
-def summarise(batch: pa.RecordBatch, slots: npt.NDArray[np.int64]) -> dict[int, Found]:
+def summarise(batch: pa.RecordBatch, slots: I64, ordinals: I64) -> dict[int, Found]:
     """What a batch has for each slot."""
     distinct, place = np.unique(slots, return_inverse=True)
     counts = np.bincount(place, minlength=len(distinct))
     sums = np.zeros(len(distinct), np.uint64)
     np.add.at(sums, place, hash_rows(batch))
-    return {
-        slot: Found(count, content)
-        for slot, count, content in zip(
-            distinct.tolist(), counts.tolist(), sums.tolist(), strict=True
-        )
-    }
+    latest = np.full(len(distinct), NO_ROWS.latest, np.int64)
+    np.maximum.at(latest, place, ordinals)
+    columns = (counts.tolist(), sums.tolist(), latest.tolist())
+    return dict(zip(distinct.tolist(), map(Found, *columns), strict=True))
 
 
 def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
@@ -110,14 +118,15 @@ def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
         numbers = to_arrow(np.full(table.num_rows, slot, np.int64))
         table = table.append_column(definition.spec.schema.field(SLOT_COLUMN), numbers)
     batch = one_batch(table.cast(definition.spec.schema))
-    found = definition.slotting.slots_of(slots.ordinals(batch.column(definition.spec.order_place)))
+    ordinals = slots.ordinals(batch.column(definition.spec.order_place))
+    found = definition.slotting.slots_of(ordinals)
     if slot is not None and (found != slot).any():
         other = int(found[found != slot][0])
         raise BadTime(
             f"slot={slot} was given, but rows of the batch are of slot {other} "
             f"({definition.slotting.label(other)}). Leave slot= out, or send that slot's rows alone."
         )
-    return Arriving(summarise(batch, found), null_keys, batch, found)
+    return Arriving(summarise(batch, found, ordinals), null_keys, batch, found)
 
 
 def nothing(definition: Definition) -> Arriving:
@@ -155,8 +164,21 @@ def _fit(table: pa.Table, definition: Definition) -> pa.Table:
             f"The index has no column {', '.join(map(repr, unknown))}. Drop it from the batch, or "
             "create an index whose schema has it."
         )
+    table = _exploded(table, definition)
     columns = [_cast(table.column(field.name), field) for field in definition.schema]
     return pa.table(columns, schema=definition.schema)
+
+
+def _exploded(table: pa.Table, definition: Definition) -> pa.Table:
+    """A record with a list of keys is one row for each of them; one with none of them is no row."""
+    keys = table.column(definition.key)
+    if not is_list(keys.type) or is_list(definition.schema.field(definition.key).type):
+        return table
+    keys = keys.combine_chunks()
+    records = table.take(pc.list_parent_indices(keys))
+    return records.set_column(
+        table.column_names.index(definition.key), definition.key, pc.list_flatten(keys)
+    )
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
@@ -196,13 +218,18 @@ def _other_type(column: pa.ChunkedArray, field: pa.Field, why: str = "") -> Sche
     )
 
 
+def is_list(kind: pa.DataType) -> bool:
+    """Whether values of the type are lists of any length."""
+    return bool(pt.is_list(kind) or pt.is_large_list(kind))
+
+
 def _family(kind: pa.DataType) -> str:
     """Types between which values may pass where they fit, which the cast then checks value by value."""
     if pt.is_dictionary(kind):
         return _family(kind.value_type)
     if pt.is_timestamp(kind):
         return "instant" if kind.tz is not None else "wall clock"
-    if pt.is_list(kind) or pt.is_large_list(kind):
+    if is_list(kind):
         return f"list<{_inner(kind.value_type)}>"
     if pt.is_struct(kind):
         return f"struct<{', '.join(f'{field.name}: {_inner(field.type)}' for field in kind)}>"

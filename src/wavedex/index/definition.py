@@ -68,6 +68,7 @@ class Definition:
     growth: float
     first_room: int
     spread: bool
+    keep_commits: int
 
     @cached_property
     def spec(self) -> EntrySpec:
@@ -118,6 +119,7 @@ class Definition:
             "growth": self.growth,
             "first_room": self.first_room,
             "spread": self.spread,
+            "keep_commits": self.keep_commits,
         }
         return (json.dumps(body, indent=2) + "\n").encode()
 
@@ -153,6 +155,7 @@ class Definition:
                 growth=float(body["growth"]),
                 first_room=_whole("first_room", body["first_room"], 1),
                 spread=bool(body["spread"]),
+                keep_commits=_whole("keep_commits", body["keep_commits"], 1),
             )
             definition.technique.check(definition.spec)
             _ = definition.scheme, definition.sizes, definition.spec.key_type
@@ -182,6 +185,7 @@ def define(
     growth: float,
     first_room: int,
     spread: bool,
+    keep_commits: int,
 ) -> Definition:
     """Check the answers and return the definition. Raises BadDefinition and its kin."""
     if not isinstance(schema, pa.Schema):
@@ -236,6 +240,7 @@ def define(
         growth=float(growth),
         first_room=first_room,
         spread=bool(spread),
+        keep_commits=_whole("keep_commits", keep_commits, 1),
     )
     key_type(schema.field(key).type)
     _ = definition.scheme, definition.sizes

@@ -13,7 +13,7 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
     """Describe the index at one commit. COST: that of its manifest, however many rows there are."""
     window = window_of(definition, manifest)
     label = definition.slotting.label
-    held = frozenset().union(window, *(sub.slots for sub in manifest.indexes.values()))
+    held = frozenset().union(window, *(sub.slots for sub in manifest.shown.values()))
     rows = {slot: manifest.rows.get(slot, 0) for slot in sorted(held)}
     return {
         "commit": manifest.commit,
@@ -36,11 +36,17 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
                 "label": label(slot),
                 "rows": rows[slot],
                 "live": slot in window,
+                "open": slot in manifest.open_slots,
             }
             for slot in rows
         ],
         "sub_indexes": {name: _describe(sub) for name, sub in manifest.indexes.items()},
         "temporaries": {name: _describe(sub) for name, sub in manifest.temps.items()},
+        "open": None if manifest.open is None else _describe(manifest.open),
+        "streams": {
+            name: {"batch": progress.batch, "watermark": progress.watermark}
+            for name, progress in manifest.streams.items()
+        },
         "preparation_owed": bool(manifest.owed),
         "totals": dict(manifest.totals),
     }

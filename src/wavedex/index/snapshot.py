@@ -39,7 +39,7 @@ class Snapshot(Readable):
         self._pin = files.pin(manifest_name(manifest.commit)) if changes else None
         opened: dict[str, Shard] = {}
         self._shards: list[list[tuple[Shard, Part]]] = [[] for _ in range(definition.shards)]
-        for sub in manifest.indexes.values():
+        for sub in manifest.shown.values():
             for shard, parts in enumerate(sub.shards):
                 for part in parts:
                     name = part.files["directory"].name
@@ -138,8 +138,8 @@ class Snapshot(Readable):
 
 
 def window_of(definition: Definition, manifest: Manifest) -> Slots:
-    """The slots of the window at a commit."""
+    """The slots of the window at a commit: the last W that were sealed, and those that are open."""
     if manifest.state is None:
-        return frozenset()
+        return manifest.open_slots
     newest = manifest.state["newest"]
-    return frozenset(range(newest - definition.window + 1, newest + 1))
+    return manifest.open_slots.union(range(newest - definition.window + 1, newest + 1))

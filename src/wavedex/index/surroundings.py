@@ -1,4 +1,4 @@
-"""What an index takes from outside: the disk, the clock and names that are new."""
+"""What an index takes from outside: the disk, the clock, names that are new, and who does the work."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from wavedex.engine.base import Engine
+from wavedex.engine.local import LocalEngine
+from wavedex.engine.shard import Workshop
 from wavedex.store.files import Files
 
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The disk, the clock and a source of names. Tests hand in others."""
+    """The disk, the clock, a source of names and an engine. Tests hand in others, and so does Spark."""
 
     files: Callable[[str | os.PathLike[str]], Files] = Files
     now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
     token: Callable[[], str] = lambda: secrets.token_hex(4)
+    engine: Callable[[Workshop, int], Engine] = LocalEngine

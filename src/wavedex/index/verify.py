@@ -12,7 +12,7 @@ import numpy as np
 
 from wavedex.errors import Damaged
 from wavedex.index.definition import Definition
-from wavedex.log import Manifest, SubIndex
+from wavedex.log import OPEN, Manifest, SubIndex
 from wavedex.plan import WaveState, apply, operation_from_json
 from wavedex.store import Files, Part, open_shard
 
@@ -21,7 +21,7 @@ def find_damage(definition: Definition, files: Files, manifest: Manifest) -> lis
     """What is wrong with a commit; empty where all is well."""
     findings = list(_check_layout(definition, manifest))
     seen: set[str] = set()
-    for name, sub in [*manifest.indexes.items(), *manifest.temps.items()]:
+    for name, sub in manifest.everything.items():
         findings += _check_sub_index(name, sub)
         for shard, parts in enumerate(sub.shards):
             for part in parts:
@@ -36,7 +36,7 @@ def find_damage(definition: Definition, files: Files, manifest: Manifest) -> lis
 def _check_counts(definition: Definition, files: Files, manifest: Manifest) -> Iterator[str]:
     """Each slot has as many rows in its sub-index as were committed."""
     found: Counter[int] = Counter()
-    for sub in manifest.indexes.values():
+    for sub in manifest.shown.values():
         for part in sub.parts:
             shard = open_shard(files, definition.spec, part)
             for within in part.ranges(part.shown, definition.slotting):
@@ -55,8 +55,10 @@ def _check_layout(definition: Definition, manifest: Manifest) -> Iterator[str]:
     if manifest.state is None:
         return
     state = WaveState.from_json(dict(manifest.state))
-    layout = {name: sub.slots for name, sub in [*manifest.indexes.items(), *manifest.temps.items()]}
+    layout = {name: sub.slots for name, sub in manifest.everything.items()}
     planned = apply(layout, [operation_from_json(operation) for operation in manifest.owed])
+    if any(slot <= state.newest for slot in planned.pop(OPEN, ())):
+        yield f"commit {manifest.commit} has a slot open that was sealed"
     if planned != state.layout:
         yield f"commit {manifest.commit} holds other slots than its scheme planned"
     for slot in range(state.newest - definition.window + 1, state.newest + 1):

@@ -7,10 +7,10 @@ file is touched. Reads go through a snapshot of the newest commit.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,39 +24,24 @@ from wavedex.errors import (
     NotAnIndex,
     NotThereYet,
 )
-from wavedex.index import admission
+from wavedex.index import appending, feeding
+from wavedex.index.appending import Appended, Bring
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition, define
 from wavedex.index.description import describe
+from wavedex.index.feeding import Batch, Fed
 from wavedex.index.readable import Readable
 from wavedex.index.snapshot import Snapshot
+from wavedex.index.staging import read_rows
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.verify import find_damage
-from wavedex.index.writer import Writer, state_of
+from wavedex.index.writer import Writer
 from wavedex.log import DATA, LOCK, LOG, Log, Manifest, manifest_name
-from wavedex.plan import Amend
 from wavedex.store.files import Files
 
 DEFINITION = "index.json"
 _CREATED = re.compile(r"0{20}\.json|.*\.tmp")
 """What `create` may leave in the log when it crashes."""
-
-
-@dataclass(frozen=True)
-class Appended:
-    """What an append or amend did.
-
-    `slots` are the slots that it brought into the window, empty where all of them were there already with the same rows;
-    `rows` the entries that it wrote; `null_keys` the rows skipped for want of a key, `late` those dropped because they
-    were older than the window, `expired` those of slots that the same batch pushed out again.
-    """
-
-    commit: int
-    slots: list[int] = field(default_factory=list)
-    rows: int = 0
-    null_keys: int = 0
-    late: int = 0
-    expired: int = 0
 
 
 class WaveIndex(Readable):
@@ -101,6 +86,7 @@ class WaveIndex(Readable):
         growth: float = 2.0,
         first_room: int = 4,
         spread: bool = True,
+        keep_commits: int = 2,
         roots: Sequence[str] | None = None,
         surroundings: Surroundings | None = None,
     ) -> WaveIndex:
@@ -108,7 +94,8 @@ class WaveIndex(Readable):
 
         `time` names the column that says which slot a row belongs to; without it each append says so itself. `window` is
         the number of slots kept, `indexes` over how many sub-indexes they are spread (4 if not given). docs/schemes.md helps to choose
-        `scheme` and `update`; the defaults suit most.
+        `scheme` and `update`; the defaults suit most. `keep_commits` is how many commits stay when a write clears up: the
+        newest, one for readers that are just opening it, and more for readers of `changes` and for long Spark jobs.
         """
         for name, value in (("max_size", max_size), ("roots", roots)):
             if value is not None:
@@ -133,6 +120,7 @@ class WaveIndex(Readable):
             growth=growth,
             first_room=first_room,
             spread=spread,
+            keep_commits=keep_commits,
         )
         around = surroundings or Surroundings()
         files = around.files(path)
@@ -234,45 +222,8 @@ class WaveIndex(Readable):
         """
         self._cached = None
         number = None if slot is None else self._slot_number(slot)
-        return self._append(arrive(batch, self._definition, number), number)
-
-    def _append(self, arriving: Arriving, number: int | None) -> Appended:
-        """Append rows that were checked, wherever they are: in memory, or staged as parts."""
-        with self._writer.writing() as manifest:
-            state = state_of(manifest)
-            admitted = admission.admit(arriving, number, state, manifest, self._definition)
-            if not admitted.slots:
-                return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
-            manifest = self._writer.prepare(manifest)
-            plan, state = self._writer.plan(state, admitted.slots)
-            fresh = admitted.rows.only(frozenset().union(*state.indexes.values()))
-            expired = admitted.rows.rows - fresh.rows
-            oldest = state.newest - self._definition.window + 1
-            delivered = {**manifest.delivered, **admitted.identities}
-            manifest = self._writer.commit(
-                manifest,
-                "append",
-                plan.transition,
-                state,
-                fresh,
-                owed=plan.preparation,
-                batch=arriving.identity,
-                delivered={slot: rows for slot, rows in delivered.items() if slot >= oldest},
-                counts={
-                    "rows": admitted.rows.rows,
-                    "null_keys": arriving.null_keys,
-                    "late": admitted.late,
-                },
-            )
-            self._writer.finish(manifest)
-        return Appended(
-            manifest.commit,
-            admitted.slots,
-            fresh.rows,
-            arriving.null_keys,
-            admitted.late,
-            expired,
-        )
+        arriving = arrive(batch, self._definition, number)
+        return appending.append(self._writer, self._definition, _at_hand(arriving), number)
 
     def amend(self, batch: Any, slot: Any = None) -> Appended:
         """Add late rows to slots that are still in the window.
@@ -283,30 +234,39 @@ class WaveIndex(Readable):
         self._cached = None
         number = None if slot is None else self._slot_number(slot)
         arriving = arrive(batch, self._definition, number)
-        with self._writer.writing() as manifest:
-            state = state_of(manifest)
-            rows, late = admission.admit_late(arriving, state, self._definition)
-            if state is None or not rows.rows:
-                return Appended(manifest.commit, null_keys=arriving.null_keys, late=late)
-            manifest = self._writer.prepare(manifest)
-            slots = frozenset(rows.summary)
-            held = {**manifest.indexes, **manifest.temps}
-            operations = [
-                Amend(slots & sub.slots, name) for name, sub in held.items() if slots & sub.slots
-            ]
-            manifest = self._writer.commit(
-                manifest,
-                "amend",
-                operations,
-                state,
-                rows,
-                owed=(),
-                batch=manifest.batch,
-                delivered=manifest.delivered,
-                counts={"rows": rows.rows, "null_keys": arriving.null_keys, "late": late},
-            )
-            self._writer.finish(manifest)
-        return Appended(manifest.commit, sorted(slots), rows.rows, arriving.null_keys, late)
+        return appending.amend(self._writer, self._definition, _at_hand(arriving))
+
+    def feed(
+        self,
+        batch: Any,
+        *,
+        stream: str,
+        number: int,
+        delay: Any,
+        takeover: bool = False,
+        set_aside: Callable[[pa.Table], object] | None = None,
+    ) -> Fed:
+        """Take the next batch of a stream, each of them once however often it is sent.
+
+        Rows can be queried at once, in slots that stay open until the watermark, which follows the latest time by
+        `delay` ("10 minutes", a timedelta, or a number for slots of numbers), has passed them. `number` counts the
+        batches of `stream` from 0. Rows that come later than that are counted and left out; `set_aside` gets them.
+
+        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was.
+        """
+        self._cached = None
+        arriving = arrive(batch, self._definition, None)
+        turn = Batch(stream, number, self._definition.slotting.length(delay), takeover)
+        bring = _at_hand(arriving)
+        return feeding.feed(self._writer, self._definition, bring, turn, self._aside(set_aside))
+
+    def _aside(
+        self, take: Callable[[pa.Table], object] | None
+    ) -> Callable[[Arriving], object] | None:
+        """Hands over rows that came too late as a table."""
+        if take is None:
+            return None
+        return lambda late: take(read_rows(self._files, self._definition, late))
 
     def vacuum(self, keep: int = 1) -> list[str]:
         """Remove all but the newest `keep` commits and every file that none of them names.
@@ -348,6 +308,11 @@ class WaveIndex(Readable):
             f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
             f"{definition.scheme_name}, {definition.update}>"
         )
+
+
+def _at_hand(arriving: Arriving) -> Bring:
+    """Rows that need no bringing."""
+    return lambda manifest: contextlib.nullcontext(arriving)
 
 
 def _check_free(files: Files) -> None:

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
@@ -20,6 +21,7 @@ from wavedex.store.content import content_of, hash_rows
 from wavedex.store.entries import EntrySpec, number_view
 from wavedex.store.files import Files
 from wavedex.store.keys import Plain
+from wavedex.store.order import stable_order
 from wavedex.store.part import Part
 from wavedex.store.xxh64 import U64
 
@@ -124,3 +126,14 @@ def shard_of(hashes: U64, shards: int) -> np.ndarray:
 def shard_of_one(hashed: int, shards: int) -> int:
     """The shard of one hash."""
     return (hashed - (1 << 64) if hashed >> 63 else hashed) % shards
+
+
+def split_by_shard(batch: pa.RecordBatch, spec: EntrySpec, shards: int) -> list[pa.RecordBatch]:
+    """The rows of each shard, perhaps none. COST: a sort by shard and one copy."""
+    if shards == 1:
+        return [batch]
+    owners = shard_of(spec.key_type.hash_array(spec.keys(batch)), shards)
+    order = stable_order(owners)
+    in_order = batch.take(to_arrow(order))
+    bounds = owners[order].searchsorted(range(shards + 1)).tolist()
+    return [in_order.slice(start, stop - start) for start, stop in pairwise(bounds)]

@@ -1,0 +1,104 @@
+"""What every engine does: share a plan out among the shards, and gather what the next manifest will name.
+
+An engine says only how the shards' shares are run (`_run_all`): on threads of this process, or on a cluster. The share
+itself is the same function everywhere (`wavedex.engine.shard`).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Protocol
+
+import pyarrow as pa
+
+from wavedex.engine.shard import ShardTask, Workshop, stem_prefix
+from wavedex.errors import Damaged, WriteFailed
+from wavedex.log import DATA, Manifest, SubIndex
+from wavedex.plan import Operation, apply
+from wavedex.store.part import Part
+from wavedex.store.reading import split_by_shard
+
+Parts = dict[str, tuple[Part, ...]]
+"""What each sub-index and temporary is made of in one shard."""
+
+
+class Rows(Protocol):
+    """Rows that arrive: in memory, or staged as parts, shard by shard."""
+
+    @property
+    def batch(self) -> pa.RecordBatch:
+        """The rows in memory, perhaps none."""
+
+    @property
+    def staged(self) -> tuple[tuple[Part, ...], ...]:
+        """The parts of each shard, or nothing at all."""
+
+
+class Engine(ABC):
+    """Runs plans over all shards of an index."""
+
+    def __init__(self, workshop: Workshop, shards: int) -> None:
+        self.workshop = workshop
+        self.shards = shards
+
+    def run(
+        self,
+        operations: Sequence[Operation],
+        manifest: Manifest,
+        rows: Rows,
+        oldest_kept: int,
+        token: str,
+    ) -> dict[str, SubIndex]:
+        """The sub-indexes and temporaries after the operations, their new files written and lasting.
+
+        Where it raises, the files that it had begun are removed again.
+        """
+        subs = manifest.everything
+        commit = manifest.commit + 1
+        batches = split_by_shard(rows.batch, self.workshop.spec, self.shards)
+        tasks = [
+            ShardTask(
+                shard=shard,
+                operations=tuple(operations),
+                present={name: sub.shards[shard] for name, sub in subs.items()},
+                constituents=frozenset(manifest.shown),
+                batch=batches[shard],
+                staged=rows.staged[shard] if rows.staged else (),
+                commit=commit,
+                oldest_kept=oldest_kept,
+                token=token,
+            )
+            for shard in range(self.shards)
+        ]
+        try:
+            results = self._run_all(tasks)
+        except (pa.ArrowException, MemoryError) as error:
+            self.discard(commit, token)
+            raise WriteFailed(
+                f"The write failed half-way ({error or type(error).__name__}); nothing was changed. "
+                "Append fewer rows at a time, or create the index with more shards."
+            ) from error
+        except FileNotFoundError as error:
+            self.discard(commit, token)
+            raise Damaged(f"{error.filename} is missing") from error
+        except BaseException:
+            self.discard(commit, token)
+            raise
+        layout = apply({name: sub.slots for name, sub in subs.items()}, operations)
+        return {
+            name: SubIndex(slots, tuple(result[name] for result in results))
+            for name, slots in layout.items()
+        }
+
+    def discard(self, commit: int, token: str) -> None:
+        """Remove the files of an attempt that will not be committed."""
+        files = self.workshop.files
+        prefix = stem_prefix(commit, token)
+        for name in files.list(DATA):
+            if f"{DATA}/{name}".startswith(prefix):
+                files.remove(f"{DATA}/{name}")
+
+    @abstractmethod
+    def _run_all(self, tasks: list[ShardTask]) -> list[Parts]:
+        """The results of the shards' shares, in their order."""

@@ -1,0 +1,106 @@
+"""How slots get in: rows are brought, admitted, planned for and committed, all under the writer's lock.
+
+Rows are brought by whoever has them: from memory, or by tasks elsewhere that stage them as parts. What was staged and not
+committed is cleared away by the one who brought it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+
+from wavedex.index import admission
+from wavedex.index.arriving import Arriving
+from wavedex.index.definition import Definition
+from wavedex.index.writer import Writer, state_of
+from wavedex.log import Manifest
+from wavedex.plan import Amend, Operation
+from wavedex.store.part import Slots
+
+Bring = Callable[[Manifest], AbstractContextManager[Arriving]]
+"""Brings rows while the lock is held; the manifest is the newest one."""
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What an append or amend did.
+
+    `slots` are the slots that it brought into the window, empty where all of them were there already with the same rows;
+    `rows` the entries that it wrote; `null_keys` the rows skipped for want of a key, `late` those dropped because they
+    were older than the window, `expired` those of slots that the same batch pushed out again.
+    """
+
+    commit: int
+    slots: list[int] = field(default_factory=list)
+    rows: int = 0
+    null_keys: int = 0
+    late: int = 0
+    expired: int = 0
+
+
+def append(writer: Writer, definition: Definition, bring: Bring, number: int | None) -> Appended:
+    """Append the next slot or slots; `number` is the slot where the caller said which one it is."""
+    with writer.writing() as manifest, bring(manifest) as arriving:
+        state = state_of(manifest)
+        admitted = admission.admit(arriving, number, state, manifest, definition)
+        if not admitted.slots:
+            return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
+        manifest = writer.prepare(manifest)
+        plan, state = writer.plan(manifest, admitted.slots)
+        fresh = admitted.rows.only(frozenset().union(*state.indexes.values()))
+        oldest = state.newest - definition.window + 1
+        delivered = {**manifest.delivered, **admitted.identities}
+        manifest = writer.commit(
+            manifest,
+            "append",
+            plan.transition,
+            state,
+            fresh,
+            owed=plan.preparation,
+            batch=arriving.identity,
+            delivered={slot: rows for slot, rows in delivered.items() if slot >= oldest},
+            counts={
+                "rows": admitted.rows.rows,
+                "null_keys": arriving.null_keys,
+                "late": admitted.late,
+            },
+        )
+        writer.finish(manifest)
+    return Appended(
+        manifest.commit,
+        admitted.slots,
+        fresh.rows,
+        arriving.null_keys,
+        admitted.late,
+        admitted.rows.rows - fresh.rows,
+    )
+
+
+def amend(writer: Writer, definition: Definition, bring: Bring) -> Appended:
+    """Add late rows to slots that are in the window."""
+    with writer.writing() as manifest, bring(manifest) as arriving:
+        rows, late = admission.admit_late(arriving, manifest, definition)
+        if not rows.rows:
+            return Appended(manifest.commit, null_keys=arriving.null_keys, late=late)
+        manifest = writer.prepare(manifest)
+        slots = frozenset(rows.summary)
+        manifest = writer.commit(
+            manifest,
+            "amend",
+            amendments(manifest, slots),
+            state_of(manifest),
+            rows,
+            counts={"rows": rows.rows, "null_keys": arriving.null_keys, "late": late},
+        )
+        writer.finish(manifest)
+    return Appended(manifest.commit, sorted(slots), rows.rows, arriving.null_keys, late)
+
+
+def amendments(manifest: Manifest, slots: Slots) -> list[Operation]:
+    """What brings rows of these slots into everything that holds them."""
+    return [
+        Amend(slots & sub.slots, name)
+        for name, sub in manifest.everything.items()
+        if slots & sub.slots
+    ]

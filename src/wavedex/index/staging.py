@@ -1,0 +1,119 @@
+"""Rows that are written before they are appended: by tasks elsewhere, as packed parts, which the append only names.
+
+A task checks its rows, splits them by shard and writes one part a shard (`stage`); what it says of them is small and plain
+JSON. The writer puts the tasks' words together (`gather`) and goes on as with rows in memory. A part that is not named
+in the end is a file that nobody names, and is removed as such.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.errors import NullKeys
+from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, nothing
+from wavedex.index.definition import Definition
+from wavedex.store import open_shard
+from wavedex.store.files import Files
+from wavedex.store.packed import build_packed
+from wavedex.store.part import Part
+from wavedex.store.reading import split_by_shard
+
+
+@dataclass(frozen=True)
+class Staged:
+    """What one task has staged: what it found for each slot, how many rows had no key, and a part for each shard."""
+
+    summary: Mapping[int, Found]
+    null_keys: int
+    parts: Mapping[int, Part]
+
+    def to_json(self) -> dict[str, Any]:
+        """As a task sends it."""
+        return {
+            "summary": {
+                str(slot): [found.rows, f"{found.content:016x}", found.latest]
+                for slot, found in self.summary.items()
+            },
+            "null_keys": self.null_keys,
+            "parts": {str(shard): part.to_json() for shard, part in self.parts.items()},
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Staged:
+        """What a task sent."""
+        return cls(
+            {
+                int(slot): Found(rows, int(content, 16), latest)
+                for slot, (rows, content, latest) in data["summary"].items()
+            },
+            data["null_keys"],
+            {int(shard): Part.from_json(part) for shard, part in data["parts"].items()},
+        )
+
+
+def stage(
+    files: Files, definition: Definition, rows: pa.Table, slot: int | None, stem: str
+) -> Staged:
+    """Write rows as one packed part a shard. Rows without a key are counted; `gather` says whether they may be.
+
+    Raises what `arrive` raises but NullKeys. ENSURES: the parts last.
+    """
+    arriving = arrive(rows, replace(definition, nulls="skip"), slot)
+    spec = definition.spec
+    parts = {}
+    for shard, batch in enumerate(split_by_shard(arriving.batch, spec, definition.shards)):
+        if batch.num_rows:
+            slots = definition.slotting.slots_of(spec.ordinals(batch))
+            held = frozenset(np.unique(slots).tolist())
+            parts[shard] = build_packed(files, spec, f"{stem}-{shard:05d}", batch, held)
+    return Staged(arriving.summary, arriving.null_keys, parts)
+
+
+def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
+    """The rows that all tasks have staged. Raises NullKeys where the index allows none."""
+    summary: dict[int, Found] = {}
+    staged: list[list[Part]] = [[] for _ in range(definition.shards)]
+    null_keys = 0
+    for message in messages:
+        null_keys += message.null_keys
+        for slot, found in message.summary.items():
+            summary[slot] = summary.get(slot, NO_ROWS) + found
+        for shard, part in message.parts.items():
+            staged[shard].append(part)
+    if null_keys and definition.nulls == "error":
+        total = null_keys + sum(found.rows for found in summary.values())
+        raise NullKeys(
+            f"{null_keys} of {total} rows have no {definition.key!r}. Leave them out, or create the "
+            "index with nulls='skip'."
+        )
+    return replace(
+        nothing(definition),
+        summary=dict(sorted(summary.items())),
+        null_keys=null_keys,
+        staged=tuple(map(tuple, staged)),
+    )
+
+
+def read_rows(files: Files, definition: Definition, arriving: Arriving) -> pa.Table:
+    """The rows themselves, wherever they are."""
+    batches = [arriving.batch]
+    for part in (part for parts in arriving.staged for part in parts):
+        opened = open_shard(files, definition.spec, part)
+        batches += [opened.scan(w) for w in part.ranges(part.shown, definition.slotting)]
+    table = pa.Table.from_batches(batches, definition.spec.schema)
+    return table.select(definition.schema.names)
+
+
+def file_names(messages: Sequence[Staged]) -> list[str]:
+    """The files that tasks have written."""
+    return [
+        file.name
+        for message in messages
+        for part in message.parts.values()
+        for file in part.files.values()
+    ]
