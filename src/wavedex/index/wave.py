@@ -10,7 +10,8 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from wavedex.errors import (
     AlreadyExists,
     BadDefinition,
     BadTime,
+    CommitGone,
     Damaged,
     NotAnIndex,
     NotThereYet,
@@ -27,6 +29,7 @@ from wavedex.errors import (
 from wavedex.index import appending, feeding
 from wavedex.index.appending import Appended, Bring
 from wavedex.index.arriving import Arriving, arrive
+from wavedex.index.changes import ShardChange, change_schema, find_changes, read_change
 from wavedex.index.definition import Definition, define
 from wavedex.index.description import describe
 from wavedex.index.feeding import Batch, Fed
@@ -188,6 +191,60 @@ class WaveIndex(Readable):
     def describe(self) -> dict[str, Any]:
         """What is in it and what its scheme promises, as plain JSON."""
         return {"path": self.path, **describe(self._definition, self._log.latest())}
+
+    def changes(
+        self, since_commit: int | None, until_commit: int | None = None
+    ) -> pa.RecordBatchReader:
+        """The rows that entered and left the window after one commit and up to another, the newest if not given.
+
+        Each has the columns of the schema, `_change`, which is +1 for a row that entered and -1 for one that left, and
+        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered.
+        Raises CommitGone where a commit between is not kept any more (see `keep_commits` of `create`).
+        """
+        found = self._changes(since_commit, until_commit)
+        batches = self._read_changes(found)
+        return pa.RecordBatchReader.from_batches(change_schema(self._definition), batches)
+
+    def _read_changes(self, changes: Sequence[ShardChange]) -> Iterator[pa.RecordBatch]:
+        for change in changes:
+            try:
+                # Where files are updated in place, the commits are held so that nobody writes into their room.
+                with contextlib.ExitStack() as pins:
+                    if self._definition.technique.changes_files:
+                        for number in (change.commit, change.since):
+                            if number is not None:
+                                pins.enter_context(self._files.pin(manifest_name(number)))
+                    yield read_change(self._files, self._definition, change)
+            except FileNotFoundError as error:
+                raise CommitGone(
+                    f"Commit {change.commit} or the one before it was removed while it was read "
+                    f"({error.filename}). Read more often, or create the index with a larger keep_commits."
+                ) from error
+
+    def _changes(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
+        kept = self._log.commits()
+        until = kept[-1] if until_commit is None else until_commit
+        numbers = [until] if since_commit is None else [*range(since_commit, until + 1)]
+        for number in numbers or [until]:
+            if number not in kept:
+                raise CommitGone(
+                    f"Commit {number} is not there: the index keeps {kept[0]} to {kept[-1]}. Ask for those, "
+                    "read more often, or create the index with a larger keep_commits."
+                )
+        manifests = [self._read_commit(number) for number in numbers]
+        if since_commit is None:
+            return [*find_changes(self._definition, None, manifests[0])]
+        return [
+            change
+            for before, after in pairwise(manifests)
+            for change in find_changes(self._definition, before, after)
+        ]
+
+    def _read_commit(self, number: int) -> Manifest:
+        try:
+            return self._log.read(number)
+        except FileNotFoundError:
+            raise CommitGone(f"Commit {number} was removed meanwhile. Ask again.") from None
 
     def verify(self) -> None:
         """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged.

@@ -281,6 +281,12 @@ class Pin:
             os.close(self._descriptor)
             self._descriptor = -1
 
+    def __enter__(self) -> Pin:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):
             self.close()

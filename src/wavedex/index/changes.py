@@ -1,0 +1,127 @@
+"""What entered the window and what left it between two commits, without looking at what stayed.
+
+A commit is compared with the one before it, shard by shard and slot by slot, by the manifests alone. A slot that only one
+of them shows has entered or left as a whole. A slot that both show has changed only if its number of rows did, since rows
+are never replaced; then the parts that both name are passed over, and rows are compared only where files were rewritten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.index.definition import Definition
+from wavedex.index.snapshot import window_of
+from wavedex.log import Manifest
+from wavedex.store import Files, Part, open_shard
+from wavedex.store.arrow import to_arrow
+from wavedex.store.content import hash_rows
+from wavedex.store.entries import one_batch
+from wavedex.store.order import stable_order
+from wavedex.store.part import Slots
+
+CHANGE = "_change"
+"""The column of +1 for a row that entered and -1 for one that left."""
+COMMIT = "_commit"
+"""The column of the commit with which it did."""
+
+
+@dataclass(frozen=True)
+class ShardChange:
+    """What one commit changed in one shard, against the commit `since`, or against an empty index.
+
+    All rows that `entered` shows came in and all that `left` shows went out, but those that both have stayed.
+    """
+
+    since: int | None
+    commit: int
+    shard: int
+    entered: tuple[Part, ...]
+    left: tuple[Part, ...]
+
+
+def change_schema(definition: Definition) -> pa.Schema:
+    """The columns of an entry, and which change it was."""
+    return definition.schema.append(pa.field(CHANGE, pa.int32(), nullable=False)).append(
+        pa.field(COMMIT, pa.int64(), nullable=False)
+    )
+
+
+def find_changes(
+    definition: Definition, before: Manifest | None, after: Manifest
+) -> Iterator[ShardChange]:
+    """The shards that a commit changed; `before` is None for an index that was empty. Reads no file."""
+    old = frozenset() if before is None else window_of(definition, before)
+    new = window_of(definition, after)
+    old_rows = {} if before is None else before.rows
+    same = {slot for slot in old & new if old_rows.get(slot, 0) == after.rows.get(slot, 0)}
+    for shard in range(definition.shards):
+        left = [] if before is None else _showing(before, shard, old - same)
+        entered = _showing(after, shard, new - same)
+        common = {_piece(part) for part in left} & {_piece(part) for part in entered}
+        left = [part for part in left if _piece(part) not in common]
+        entered = [part for part in entered if _piece(part) not in common]
+        if left or entered:
+            since = None if before is None else before.commit
+            yield ShardChange(since, after.commit, shard, tuple(entered), tuple(left))
+
+
+def read_change(files: Files, definition: Definition, change: ShardChange) -> pa.RecordBatch:
+    """The rows of a change, with the two columns that say which. Raises FileNotFoundError where its files are gone."""
+    entered = _read(files, definition, change.entered)
+    left = _read(files, definition, change.left)
+    shared = _slots(change.entered) & _slots(change.left)
+    if shared:
+        entered, left = _without_common(entered, left)
+    rows = pa.concat_tables([entered, left]).combine_chunks()
+    signs = np.repeat(np.array([1, -1], np.int32), [entered.num_rows, left.num_rows])
+    commits = np.full(rows.num_rows, change.commit, np.int64)
+    columns = [rows.column(name) for name in definition.schema.names]
+    table = pa.table([*columns, to_arrow(signs), to_arrow(commits)], change_schema(definition))
+    return one_batch(table)
+
+
+def _showing(manifest: Manifest, shard: int, slots: Slots | set[int]) -> list[Part]:
+    """The parts of one shard that readers see, showing some slots only."""
+    shown = (part.show(slots) for sub in manifest.shown.values() for part in sub.shards[shard])
+    return [part for part in shown if part.shown]
+
+
+def _piece(part: Part) -> tuple[tuple[str, ...], Slots]:
+    """What tells whether two parts show the same rows of the same files."""
+    return tuple(sorted(file.name for file in part.files.values())), part.shown
+
+
+def _slots(parts: Iterable[Part]) -> Slots:
+    return frozenset().union(*(part.shown for part in parts))
+
+
+def _read(files: Files, definition: Definition, parts: Iterable[Part]) -> pa.Table:
+    batches = []
+    for part in parts:
+        opened = open_shard(files, definition.spec, part)
+        batches += [opened.scan(w) for w in part.ranges(part.shown, definition.slotting)]
+    return pa.Table.from_batches(batches, definition.spec.schema).unify_dictionaries()
+
+
+def _without_common(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """Both without the rows that stand in both, each as often as it stands in the other."""
+    tables = (one, other)
+    hashes = [hash_rows(one_batch(table)) for table in tables]
+    both = np.concatenate(hashes)
+    signs = np.repeat(np.array([1, -1], np.int64), [len(each) for each in hashes])
+    _, place = np.unique(both, return_inverse=True)
+    # A row is left over if it is among the first so many of its kind by which its side has more.
+    surplus = np.bincount(place, weights=signs).astype(np.int64)
+    kept = np.empty(len(both), np.bool_)
+    for sign in (1, -1):
+        mine = np.flatnonzero(signs == sign)
+        order = mine[stable_order(place[mine])]
+        kinds = place[order]
+        rank = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
+        kept[order] = rank < sign * surplus[kinds]
+    first = kept[: len(hashes[0])]
+    return one.filter(to_arrow(first)), other.filter(to_arrow(kept[len(hashes[0]) :]))
