@@ -8,6 +8,7 @@ PreparationOwed, say so. Imports nothing of ours, so that every layer may raise 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 
 class WavedexError(Exception):
@@ -24,6 +25,34 @@ class UnknownScheme(BadDefinition):
 
 class NotThereYet(BadDefinition):
     """Something that is planned and not built yet was asked for."""
+
+
+class Mistake(NamedTuple):
+    """What is wrong in a file, and on which line; line 0 is for the file as a whole."""
+
+    line: int
+    text: str
+
+
+class BadPipeline(BadDefinition):
+    """A pipeline file has mistakes.
+
+    `mistakes` holds all of them in the order of their lines; the message has a line for each.
+    """
+
+    def __init__(self, file: str, mistakes: Sequence[Mistake]) -> None:
+        self.file = file
+        self.mistakes = tuple(sorted(mistakes))
+        super().__init__(
+            "\n".join(
+                f"{file}:{line}: {text}" if line else f"{file}: {text}"
+                for line, text in self.mistakes
+            )
+        )
+
+
+class SparkMissing(WavedexError):
+    """Something needs Spark, and it is not installed."""
 
 
 class AlreadyExists(WavedexError):

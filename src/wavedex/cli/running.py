@@ -1,0 +1,55 @@
+"""The command `run`: from a source to an index with Spark, as a pipeline file says.
+
+The file is checked before anything of Spark is loaded, so that its mistakes are told at once, with or without Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import import_module
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from wavedex.cli.rows import printable
+from wavedex.errors import SparkMissing
+
+if TYPE_CHECKING:
+    from wavedex.spark.pipeline import Pipeline
+
+
+def run(
+    pipeline: Annotated[
+        Path, typer.Argument(metavar="PIPELINE.toml", help="The file that says what to do.")
+    ],
+    once: Annotated[
+        bool, typer.Option("--once", help="End a stream when it has read what is there now.")
+    ] = False,
+    check: Annotated[
+        bool, typer.Option("--check", help="Only check the file, without starting Spark.")
+    ] = False,
+) -> None:
+    """Read a source with Spark and append it to an index, which is created if it is not there."""
+    from wavedex.spark.pipeline import read_pipeline
+
+    read = read_pipeline(pipeline)
+    if check:
+        typer.echo(printable(f"{pipeline} is fine: {_said_of(read)}"))
+        return
+    if find_spec("pyspark") is None:
+        raise SparkMissing("Spark is not installed. Install it: pip install 'wavedex[spark]'")
+    import_module("wavedex.spark.runner").run(
+        read, once=once, say=lambda text: typer.echo(printable(text))
+    )
+
+
+def _said_of(pipeline: Pipeline) -> str:
+    """What a pipeline does, in words."""
+    source = pipeline.source
+    origin = f" from {source.path}" if source.path else ""
+    return f"{source.format}{origin} ({source.mode}) into {pipeline.index.path}"
+
+
+COMMANDS: dict[Callable[..., Any], str] = {run: "wavedex run flights.toml --once"}

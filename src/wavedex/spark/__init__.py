@@ -1,0 +1,1 @@
+"""Spark: from any source that it reads to an index, in batches or as a stream."""

@@ -1,0 +1,53 @@
+"""What docs/pipelines.md says of pipeline files is what the code does."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from wavedex.errors import BadPipeline
+from wavedex.spark.pipeline import HINTS, read_pipeline
+
+PAGE = Path(__file__).parents[2].joinpath("docs/pipelines.md").read_text(encoding="utf-8")
+PLANNED = {"max_size", "roots"}  # keywords of `create` that are refused for now
+
+
+@pytest.fixture
+def example(tmp_path, monkeypatch):
+    """The example of the page, as the file flights.toml in the working folder."""
+    monkeypatch.chdir(tmp_path)
+    (found,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+    file = Path("flights.toml")
+    file.write_text(found)
+    return file
+
+
+def test_the_example_has_no_mistakes(example):
+    found = read_pipeline(example)
+    assert found.stream is not None
+    assert found.index.options["window"] == 30
+
+
+def test_the_mistakes_that_are_shown_are_told_so(example):
+    wrong = {"stream": "strem", "time": "tme", "wata": "waat"}
+    text = example.read_text()
+    for right, typed in wrong.items():
+        text = re.sub(rf'(?m)^(\w+ = ")?{right}\b(?=["\s])', rf"\g<1>{typed}", text, count=1)
+    example.write_text(text)
+    with pytest.raises(BadPipeline) as raised:
+        read_pipeline("flights.toml")
+    assert len(raised.value.mistakes) == len(wrong)
+    assert f"```\n{raised.value}\n```" in PAGE
+
+
+@pytest.mark.parametrize("table", HINTS)
+def test_every_key_is_in_the_table_of_keys(table):
+    rows = [line.split("|") for line in PAGE.splitlines() if line.startswith("| ")]
+    named: dict[str, set[str]] = {}
+    current = ""
+    for _, name, keys, *_ in rows:
+        current = name.strip() or current
+        named.setdefault(current, set()).update(re.findall(r"`(\w+)`", keys))
+    assert named[f"`[{table}]`"] == set(HINTS[table]) - PLANNED
