@@ -127,6 +127,18 @@ class CommitGone(WavedexError):
     """A commit that was asked for is not kept any more, or was never there."""
 
 
+class NoJava(WavedexError):
+    """Spark cannot run: there is no Java, or one that is too old."""
+
+
+class NoWatermark(WavedexError):
+    """A stream does not say how late its rows may be."""
+
+
+class SparkFailed(WavedexError):
+    """Spark gave up on a job; the index is as it was."""
+
+
 class DiskFull(WavedexError):
     """The disk has no room for the change."""
 

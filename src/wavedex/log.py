@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import xxhash
@@ -25,6 +25,9 @@ from wavedex.store.part import Part, Slots, from_ranges, to_ranges
 LOG = "log"
 DATA = "data"
 LOCK = "lock"
+STAGED = "staged"
+STAGED_HOURS_KEPT = 24
+"""How long files below `staged/` that no manifest names are taken for the work of tasks that are still running."""
 OPEN = "open"
 """The name of the delta, beside the names that schemes give."""
 
@@ -118,6 +121,31 @@ class Manifest:
         """Every file that it names."""
         subs = self.everything.values()
         return {ref.name: ref for sub in subs for part in sub.parts for ref in part.files.values()}
+
+    def only(self, shard: int, name: str | None = None) -> Manifest:
+        """What a reader of one shard must know, of all sub-indexes or of one: enough to read, and not to write."""
+        shown = {
+            each: SubIndex(
+                sub.slots, tuple(p if n == shard else () for n, p in enumerate(sub.shards))
+            )
+            for each, sub in self.shown.items()
+            if name in (None, each)
+        }
+        slots = (
+            SubIndex(self.open_slots, ((),) * len(next(iter(shown.values())).shards))
+            if shown
+            else None
+        )
+        return replace(
+            self,
+            state=None if self.state is None else {"newest": self.state["newest"]},
+            open=shown.pop(OPEN, slots),
+            indexes=shown,
+            temps={},
+            owed=(),
+            delivered={},
+            rows={},
+        )
 
     def to_bytes(self) -> bytes:
         """The content of its file: JSON, with a checksum over the rest."""
@@ -244,11 +272,27 @@ class Log:
         removed = [f"{LOG}/{name}" for name in self.files.list(LOG) if name.endswith(".tmp")]
         for name in removed:
             self.files.remove(name)
-        old = map(manifest_name, self.commits()[:-keep])
-        removed += [name for name in old if self.files.remove_unpinned(name)]
-        named = {name for commit in self.commits() for name in self.read(commit).files}
+        old = self.commits()[:-keep]
+        staged = [f"{STAGED}/{name}" for name in self.files.list(STAGED)]
+        formerly = {name for commit in old for name in self.read(commit).files} if staged else ()
+        removed += [name for name in map(manifest_name, old) if self.files.remove_unpinned(name)]
         data = [f"{DATA}/{name}" for name in self.files.list(DATA) if _IS_OURS.match(name)]
-        unnamed = [name for name in data if name not in named]
+        over = [name for name in staged if name in formerly or self._is_old(name)]
+        return removed + self.remove_unnamed([*data, *over])
+
+    def remove_unnamed(self, names: Iterable[str]) -> list[str]:
+        """Remove those of these files that no kept manifest names, and return their names.
+
+        REQUIRES: the writer's lock is held, or nobody else can come to name them.
+        """
+        named = {name for commit in self.commits() for name in self.read(commit).files}
+        unnamed = [name for name in names if name not in named]
         for name in unnamed:
             self.files.remove(name)
-        return [*removed, *unnamed]
+        return unnamed
+
+    def _is_old(self, name: str) -> bool:
+        try:
+            return self.files.age_s(name) > STAGED_HOURS_KEPT * 3600
+        except FileNotFoundError:
+            return False  # Its writer was faster.

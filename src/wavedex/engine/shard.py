@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from wavedex.engine.draft import draft_plan
+from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.technique import Bench, Technique
 from wavedex.log import DATA
 from wavedex.plan import Operation
@@ -59,6 +59,17 @@ class ShardTask:
 
 def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]]:
     """Carry out the operations for one shard and return the parts of every name there is then."""
+    bench, drafts = _begin(workshop, task)
+    return {name: workshop.technique.settle(draft, bench) for name, draft in drafts.items()}
+
+
+def needs_writing(workshop: Workshop, task: ShardTask) -> bool:
+    """Whether the operations write anything in this shard, or only name what is there. Opens no file."""
+    bench, drafts = _begin(workshop, task)
+    return any(workshop.technique.writes(draft, bench) for draft in drafts.values())
+
+
+def _begin(workshop: Workshop, task: ShardTask) -> tuple[Bench, dict[str, Draft]]:
     counter = itertools.count()
     spec, slotting = workshop.spec, workshop.slotting
     row_slots = slotting.slots_of(spec.ordinals(task.batch))
@@ -80,8 +91,7 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
         stem=lambda: f"{stem_prefix(task.commit, task.token)}-{task.shard:05d}-{next(counter)}",
         updater=Updater(workshop.files, spec, workshop.sizes, task.commit, task.oldest_kept),
     )
-    drafts = draft_plan(task.operations, task.present, arriving)
-    return {name: workshop.technique.settle(draft, bench) for name, draft in drafts.items()}
+    return bench, draft_plan(task.operations, task.present, arriving)
 
 
 def stem_prefix(commit: int, token: str) -> str:

@@ -79,6 +79,10 @@ class Technique(Protocol):
         """What it is called in a definition."""
 
     @property
+    def writes_into_files(self) -> bool:
+        """Whether it ever writes into a file that is there, seen by readers or not."""
+
+    @property
     def changes_files(self) -> bool:
         """Whether files that readers use are written to, so that readers must say which commit they hold."""
 
@@ -88,6 +92,9 @@ class Technique(Protocol):
 
     def check(self, spec: EntrySpec) -> None:
         """Raise BadDefinition where entries like these cannot be kept so."""
+
+    def writes(self, draft: Draft, bench: Bench) -> bool:
+        """Whether anything has to be written to settle the draft."""
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         """Write what the draft needs and return its parts."""
@@ -100,6 +107,7 @@ class Immutable:
     name: str
     defers_merges: bool
     changes_files: bool = False
+    writes_into_files: bool = False
 
     def check(self, spec: EntrySpec) -> None:
         """Packed files take every entry that Arrow can write."""
@@ -107,11 +115,10 @@ class Immutable:
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         parts = (*draft.own, *bench.sources(draft))
         arriving = bench.in_memory(draft)
-        is_packed = len(parts) <= 1 and all(part.is_whole for part in parts)
-        if not arriving and is_packed:
+        if not self.writes(draft, bench):
             return parts
         if self.defers_merges and not draft.merged:
-            return (*parts, *self._write((), arriving, bench)) if arriving else parts
+            return (*parts, *self._write((), arriving, bench))
         try:
             return self._write(parts, arriving, bench)
         except TooLarge:
@@ -119,6 +126,13 @@ class Immutable:
             if draft.merged and not arriving:
                 return parts
             raise
+
+    def writes(self, draft: Draft, bench: Bench) -> bool:
+        if bench.in_memory(draft):
+            return True
+        parts = (*draft.own, *bench.sources(draft))
+        is_packed = len(parts) <= 1 and all(part.is_whole for part in parts)
+        return not is_packed and (draft.merged or not self.defers_merges)
 
     def _write(self, parts: tuple[Part, ...], arriving: Slots, bench: Bench) -> tuple[Part, ...]:
         """Write one packed part; what two drafts share is written once."""
@@ -141,9 +155,13 @@ class InPlace:
     name: str
     changes_files: bool
     defers_merges: bool = False
+    writes_into_files: bool = True
 
     def check(self, spec: EntrySpec) -> None:
         RecordFormat(spec)
+
+    def writes(self, draft: Draft, bench: Bench) -> bool:
+        return draft != Draft(draft.parts)
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         rows = bench.read(bench.sources(draft), bench.in_memory(draft))

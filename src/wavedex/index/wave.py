@@ -11,6 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
+from importlib import import_module
 from itertools import pairwise
 from typing import Any
 
@@ -43,6 +44,8 @@ from wavedex.log import DATA, LOCK, LOG, Log, Manifest, manifest_name
 from wavedex.store.files import Files
 
 DEFINITION = "index.json"
+_ON_SPARK = "wavedex.spark.writing"
+"""Who appends data frames of Spark; imported when one comes, so that nothing here knows Spark."""
 _CREATED = re.compile(r"0{20}\.json|.*\.tmp")
 """What `create` may leave in the log when it crashes."""
 
@@ -188,6 +191,16 @@ class WaveIndex(Readable):
         """The folder it lives in."""
         return str(self._files.root)
 
+    @property
+    def storage(self) -> Files:
+        """The files below its folder."""
+        return self._files
+
+    @property
+    def writer(self) -> Writer:
+        """What commits to it."""
+        return self._writer
+
     def describe(self) -> dict[str, Any]:
         """What is in it and what its scheme promises, as plain JSON."""
         return {"path": self.path, **describe(self._definition, self._log.latest())}
@@ -201,11 +214,12 @@ class WaveIndex(Readable):
         `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered.
         Raises CommitGone where a commit between is not kept any more (see `keep_commits` of `create`).
         """
-        found = self._changes(since_commit, until_commit)
-        batches = self._read_changes(found)
+        found = self.find_changes(since_commit, until_commit)
+        batches = self.read_changes(found)
         return pa.RecordBatchReader.from_batches(change_schema(self._definition), batches)
 
-    def _read_changes(self, changes: Sequence[ShardChange]) -> Iterator[pa.RecordBatch]:
+    def read_changes(self, changes: Sequence[ShardChange]) -> Iterator[pa.RecordBatch]:
+        """The rows of changes, one batch each. Raises CommitGone."""
         for change in changes:
             try:
                 # Where files are updated in place, the commits are held so that nobody writes into their room.
@@ -221,7 +235,8 @@ class WaveIndex(Readable):
                     f"({error.filename}). Read more often, or create the index with a larger keep_commits."
                 ) from error
 
-    def _changes(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
+    def find_changes(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
+        """The shards that changed between two commits. Raises CommitGone."""
         kept = self._log.commits()
         until = kept[-1] if until_commit is None else until_commit
         numbers = [until] if since_commit is None else [*range(since_commit, until + 1)]
@@ -270,7 +285,7 @@ class WaveIndex(Readable):
     def append(self, batch: Any, slot: Any = None) -> Appended:
         """Append the rows of the next slot or slots, and let what is older than the window go.
 
-        `batch` is a pyarrow Table or RecordBatch, or a pandas or Polars data frame. `slot` says which slot it is where
+        `batch` is a pyarrow Table or RecordBatch, or a data frame of pandas, Polars or Spark. `slot` says which slot it is where
         there is no time column; with an empty batch it passes an empty slot through. A slot that was appended before
         with the same rows is passed over, so that an append can be repeated.
 
@@ -278,7 +293,9 @@ class WaveIndex(Readable):
         OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index is then as it was.
         """
         self._cached = None
-        number = None if slot is None else self._slot_number(slot)
+        if _is_of_spark(batch):
+            return import_module(_ON_SPARK).append(self, batch, slot)
+        number = None if slot is None else self.slot_number(slot)
         arriving = arrive(batch, self._definition, number)
         return appending.append(self._writer, self._definition, _at_hand(arriving), number)
 
@@ -289,7 +306,9 @@ class WaveIndex(Readable):
         slots (older ones are dropped and counted where the index was created with late="drop").
         """
         self._cached = None
-        number = None if slot is None else self._slot_number(slot)
+        if _is_of_spark(batch):
+            return import_module(_ON_SPARK).amend(self, batch, slot)
+        number = None if slot is None else self.slot_number(slot)
         arriving = arrive(batch, self._definition, number)
         return appending.amend(self._writer, self._definition, _at_hand(arriving))
 
@@ -340,7 +359,8 @@ class WaveIndex(Readable):
         with self._writer.writing() as manifest:
             return self._writer.prepare(manifest).commit != manifest.commit
 
-    def _slot_number(self, slot: Any) -> int:
+    def slot_number(self, slot: Any) -> int:
+        """The number of the slot that a number, a date or a datetime means. Raises BadTime."""
         start, stop = self._definition.slotting.bounds(slot, slot)
         if start is None or stop is None or start >= stop:
             raise BadTime(f"slot={slot!r} is out of range. Give the number of a slot.")
@@ -365,6 +385,11 @@ class WaveIndex(Readable):
             f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
             f"{definition.scheme_name}, {definition.update}>"
         )
+
+
+def _is_of_spark(batch: object) -> bool:
+    """Whether it is a data frame of Spark, told without importing Spark."""
+    return type(batch).__module__.startswith("pyspark.sql")
 
 
 def _at_hand(arriving: Arriving) -> Bring:

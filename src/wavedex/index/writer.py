@@ -47,10 +47,10 @@ class Writer:
         self._definition = definition
         self._surroundings = surroundings
         self._log = Log(files)
-        workshop = Workshop(
+        self.workshop = Workshop(
             files, definition.spec, definition.slotting, definition.technique, definition.sizes
         )
-        self._engine = surroundings.engine(workshop, definition.shards)
+        self._engine = surroundings.engine(self.workshop, definition.shards)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Manifest]:

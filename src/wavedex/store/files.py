@@ -93,6 +93,10 @@ class Files:
         """The size in bytes. Raises FileNotFoundError."""
         return self.path(name).stat().st_size
 
+    def age_s(self, name: str) -> float:
+        """How long ago the file was last written to, in seconds. Raises FileNotFoundError."""
+        return time.time() - self.path(name).stat().st_mtime
+
     def list(self, folder: str) -> list[str]:
         """The names in a folder, without the folder; empty where there is no such folder."""
         try:

@@ -1,0 +1,149 @@
+"""Data frames into staged parts: the one job of an append.
+
+The rows are checked against the index before anything runs, brought together by shard with one shuffle, and each task
+writes a packed part for every shard it has. What a task says of its parts comes back as one line of JSON; what is wrong
+with its rows comes back the same way, by name, so that Spark does not try them three more times.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pyarrow as pa
+import pyspark.sql.functions as sf
+from py4j.protocol import Py4JError
+from pyspark import TaskContext
+from pyspark.errors import PySparkException
+from pyspark.sql import Column, DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType
+
+from wavedex import errors
+from wavedex.engine.shard import stem_prefix
+from wavedex.errors import SchemaMismatch, SparkFailed, WavedexError
+from wavedex.index.appending import Bring
+from wavedex.index.arriving import Arriving, arrive
+from wavedex.index.definition import Definition
+from wavedex.index.staging import Staged, gather, stage
+from wavedex.index.wave import WaveIndex
+from wavedex.log import DATA, Log, Manifest
+from wavedex.spark.types import spark_type
+
+_REASON_CHARS_MAX = 2_000
+
+
+def bring_frame(index: WaveIndex, frame: DataFrame, slot: int | None) -> Bring:
+    """Stages the rows of a frame while the writer's lock is held. Raises SchemaMismatch and its kin at once."""
+    frame = check_frame(index.definition, frame, slot)
+    return lambda manifest: _staging(index, frame, slot, manifest)
+
+
+@contextmanager
+def _staging(
+    index: WaveIndex, frame: DataFrame, slot: int | None, manifest: Manifest
+) -> Iterator[Arriving]:
+    files = index.storage
+    prefix = stem_prefix(manifest.commit + 1, secrets.token_hex(4))
+    try:
+        yield gather(index.definition, _run(index, frame, slot, prefix))
+    finally:
+        begun = [f"{DATA}/{name}" for name in files.list(DATA)]
+        Log(files).remove_unnamed(name for name in begun if name.startswith(prefix))
+
+
+def check_frame(definition: Definition, frame: DataFrame, slot: int | None) -> DataFrame:
+    """The frame with one row a key. Raises SchemaMismatch, MissingColumn or BadTime where it does not fit."""
+    if type(frame).__module__.startswith("pyspark.sql.connect"):
+        raise SchemaMismatch(
+            "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic session, or "
+            "write it with df.write.format('wavedex')."
+        )
+    kinds = to_arrow_schema(frame.schema, timezone="UTC")
+    arrive(kinds.empty_table(), definition, slot)
+    key = definition.key
+    if isinstance(frame.schema[key].dataType, ArrayType):
+        frame = frame.withColumn(key, sf.explode(sf.col(f"`{key}`")))
+    return frame
+
+
+def shard_column(definition: Definition, key: Column) -> Column:
+    """The shard of each key, as Python has it."""
+    kind = spark_type(definition.schema.field(definition.key))
+    return sf.pmod(sf.xxhash64(key.cast(kind)), sf.lit(definition.shards)).cast("int")
+
+
+def by_shard(frame: DataFrame, shard: Column, shards: int) -> DataFrame:
+    """The rows of a shard in one task; several shards in one where Spark is set to fewer partitions."""
+    wanted = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or shards)
+    count = min(shards, wanted)
+    return frame.repartitionById(count, sf.pmod(shard, sf.lit(count)))
+
+
+def _run(index: WaveIndex, frame: DataFrame, slot: int | None, prefix: str) -> list[Staged]:
+    definition = index.definition
+    shards = shard_column(definition, sf.col(f"`{definition.key}`"))
+    task = _stage_task(index.path, slot, prefix)
+    with spark_errors(f"staging rows for {index.path}"):
+        messages = (
+            by_shard(frame, shards, definition.shards).mapInArrow(task, "said string").collect()
+        )
+    return [Staged.from_json(said) for said in map(heard, messages)]
+
+
+def _stage_task(
+    path: str, slot: int | None, prefix: str
+) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        rows = [batch for batch in batches if batch.num_rows]
+        if rows:
+            context = TaskContext.get()
+            assert context is not None
+            stem = f"{prefix}-{context.taskAttemptId():x}"
+            yield said(lambda: stage_at(path, pa.Table.from_batches(rows), slot, stem))
+
+    return run
+
+
+def stage_at(path: str, rows: pa.Table, slot: int | None, stem: str) -> dict[str, Any]:
+    """Stage rows on whichever machine this is."""
+    index = WaveIndex.open(path)
+    return stage(index.storage, index.definition, rows, slot, stem).to_json()
+
+
+def said(work: Callable[[], dict[str, Any]]) -> pa.RecordBatch:
+    """What a task answers: what its work gave, or the name and the text of what is wrong, as one line."""
+    try:
+        answer = work()
+    except WavedexError as error:
+        answer = {"error": type(error).__name__, "text": str(error)}
+    return pa.RecordBatch.from_pylist([{"said": json.dumps(answer)}])
+
+
+def heard(row: Any) -> dict[str, Any]:
+    """The answer of a task. Raises what was wrong there."""
+    answer: dict[str, Any] = json.loads(row.said)
+    if "error" in answer:
+        kind = getattr(errors, answer["error"], WavedexError)
+        raise kind(answer["text"])
+    return answer
+
+
+@contextmanager
+def spark_errors(what: str) -> Iterator[None]:
+    """Give what Spark raises a name, and the reason that lies below its traces."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkFailed(
+            f"Spark gave up on {what}; the index is as it was. It says: {_reason(str(error))}"
+        ) from error
+
+
+def _reason(text: str) -> str:
+    """The lines of Python's and Spark's own words, without the frames of Java."""
+    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
+    return "\n".join(lines)[:_REASON_CHARS_MAX]

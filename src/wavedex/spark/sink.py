@@ -1,0 +1,100 @@
+"""The streaming sink: what `foreachBatch` calls with each micro-batch.
+
+`foreachBatch` promises each batch at least once. The query's id and the batch's number stand in the manifest that has its
+rows, so that one which comes again is passed over: each row is in the index once, wherever the query was cut off.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+
+from wavedex.errors import NoWatermark, StreamOutOfStep
+from wavedex.index import feeding
+from wavedex.index.arriving import Arriving
+from wavedex.index.feeding import Batch, Fed
+from wavedex.index.staging import read_rows
+from wavedex.index.surroundings import Surroundings
+from wavedex.index.wave import WaveIndex
+from wavedex.spark.frames import bring_frame
+from wavedex.spark.writing import Path, on_spark
+
+DELAY_METADATA = "spark.watermarkDelayMs"
+"""Where Spark notes the delay of `withWatermark` in the time column."""
+
+
+@dataclass(frozen=True)
+class Sink:
+    """Takes micro-batches; make one with `sink`."""
+
+    path: Path
+    delay: Any
+    dead_letters: Path | None
+    takeover: bool
+    say: Callable[[int, Fed], object] | None
+
+    def __call__(self, frame: DataFrame, number: int) -> None:
+        """Take one micro-batch of the query that is running."""
+        stream = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+        if stream is None:
+            raise StreamOutOfStep("A sink is called by foreachBatch of a streaming query only.")
+        index = on_spark(self.path, frame.sparkSession)
+        delay = index.definition.slotting.length(self._delay(frame, index))
+        batch = Batch(stream, number, delay, self.takeover)
+        bring = bring_frame(index, frame, None)
+        aside = None if self.dead_letters is None else self._set_aside(index, batch)
+        fed = feeding.feed(index.writer, index.definition, bring, batch, aside)
+        if self.say is not None:
+            self.say(number, fed)
+
+    def _delay(self, frame: DataFrame, index: WaveIndex) -> Any:
+        if self.delay is not None:
+            return self.delay
+        time = index.definition.time
+        delay_ms = None if time is None else frame.schema[time].metadata.get(DELAY_METADATA)
+        if delay_ms is None:
+            raise NoWatermark(
+                "The stream does not say how late its rows may be. Use df.withWatermark(time, delay), or "
+                "sink(path, delay='10 minutes')."
+            )
+        return dt.timedelta(milliseconds=delay_ms)
+
+    def _set_aside(self, index: WaveIndex, batch: Batch) -> Callable[[Arriving], None]:
+        """Writes rows that came too late, under a name that is the same when the batch comes again."""
+        assert self.dead_letters is not None
+        files = Surroundings().files(self.dead_letters)
+        name = f"{batch.stream}-{batch.number:010d}.parquet"
+
+        def write(late: Arriving) -> None:
+            rows = read_rows(index.storage, index.definition, late)
+            buffer = pa.BufferOutputStream()
+            pq.write_table(rows, buffer, compression="zstd")
+            files.make_folder("")
+            files.remove(name)
+            files.create(name, lambda sink: sink.write(buffer.getvalue()))
+            files.sync(name)
+
+        return write
+
+
+def sink(
+    path: Path,
+    *,
+    delay: Any = None,
+    dead_letters: Path | None = None,
+    takeover: bool = False,
+    say: Callable[[int, Fed], object] | None = None,
+) -> Sink:
+    """What to hand to `foreachBatch`, to feed the index at `path` with a stream, each row once.
+
+    `delay` is how far the watermark lags behind the latest time; without it the frame's own `withWatermark` says so. Rows
+    that come later than that are counted, and written below `dead_letters` as Parquet where that is given. `takeover` lets
+    a new query go on where another one fed the index before. `say` is told what each batch did.
+    """
+    return Sink(path, delay, dead_letters, takeover, say)

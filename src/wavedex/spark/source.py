@@ -1,0 +1,109 @@
+"""The data source `format("wavedex")`: read, write, follow the changes, and take a stream, all from Spark.
+
+Spark plans on the driver and works on the executors, each time in a Python of its own, so everything here is small and
+can be pickled: a path, some options and the parts of one commit. The options:
+
+- `path`: the index. `columns`: the columns to read, with commas. `since`, `until`: as in `scan`. `expired`: "true" shows
+  what a soft window still holds. `pushdown`: "false" where the session does not allow filters to be pushed down.
+- `changes`: "true" reads what entered and left the window, in batch (`since_commit`, `until_commit`) and as a stream.
+- for writing, where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`.
+- for writing a stream: `delay` of the watermark, and `stream`, a name where there is no checkpointLocation.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from wavedex.errors import BadDefinition
+from wavedex.index.changes import change_schema
+from wavedex.index.wave import WaveIndex
+from wavedex.spark.source_changes import ChangeReader, ChangeStream
+from wavedex.spark.source_read import PushingReader, WindowReader
+from wavedex.spark.source_write import StreamWriter, WindowWriter
+from wavedex.spark.types import spark_schema
+
+
+class WavedexSource(DataSource):
+    """What Spark finds under the name `wavedex`."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "wavedex"
+
+    @property
+    def path(self) -> str:
+        """The index. Raises BadDefinition where no path was given."""
+        if not self.options.get("path"):
+            raise BadDefinition(
+                "Which index? Give its path: .load(path), .save(path) or option path."
+            )
+        return self.options["path"]
+
+    def schema(self) -> StructType:
+        """The columns that are asked for."""
+        index = WaveIndex.open(self.path)
+        schema = index.schema
+        if self._says("changes"):
+            schema = change_schema(index.definition)
+        elif names := self.options.get("columns"):
+            wanted = index.snapshot().names([name.strip() for name in names.split(",")])
+            schema = pa.schema([schema.field(name) for name in wanted])
+        return spark_schema(schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads the window, or what changed in it."""
+        if self._says("changes"):
+            return ChangeReader(self.path, schema, self._commit("since"), self._commit("until"))
+        asked = {name: self.options.get(name) for name in ("since", "until")}
+        kind = PushingReader if self._says("pushdown", "true") else WindowReader
+        return kind(self.path, schema, expired=self._says("expired"), **asked)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        """Follows what enters and leaves the window."""
+        if not self._says("changes"):
+            raise BadDefinition(
+                "A stream from an index is the feed of its changes, with the columns _change and _commit. Ask for "
+                "it: .option('changes', 'true')."
+            )
+        return ChangeStream(self.path, schema, self.options.get("starting", "window"))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Appends a batch."""
+        _check_mode(overwrite)
+        return WindowWriter(self.path, schema, dict(self.options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """Takes a stream, batch by batch."""
+        _check_mode(overwrite)
+        return StreamWriter(self.path, schema, dict(self.options))
+
+    def _says(self, name: str, default: str = "false") -> bool:
+        said = self.options.get(name, default).strip().lower()
+        if said not in ("true", "false"):
+            raise BadDefinition(f"The option {name} is {said!r}. Say true or false.")
+        return said == "true"
+
+    def _commit(self, end: str) -> int | None:
+        said = self.options.get(f"{end}_commit")
+        if said is not None and not said.strip().isdecimal():
+            raise BadDefinition(
+                f"The option {end}_commit is {said!r}. Give the number of a commit."
+            )
+        return None if said is None else int(said)
+
+
+def _check_mode(overwrite: bool) -> None:
+    if overwrite:
+        raise BadDefinition(
+            "An index is only appended to; what is old leaves by itself. Use mode('append') in batch and "
+            "outputMode('append') in a stream."
+        )

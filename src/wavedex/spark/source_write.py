@@ -1,0 +1,158 @@
+"""Writing through the data source: tasks stage runs, and one commit applies the plan.
+
+The tasks of Spark's writer have rows of every shard and hold no lock, so they write below `staged/`, where the vacuum of
+another writer leaves fresh files alone. `commit` runs in a process without Spark and carries the plan out itself; for
+large batches `wavedex.spark.append` and `sink` are the faster way.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark
+from wavedex.index import appending, feeding
+from wavedex.index.arriving import Arriving, arrive
+from wavedex.index.feeding import Batch
+from wavedex.index.staging import Staged, gather
+from wavedex.index.wave import WaveIndex
+from wavedex.log import STAGED, Log, Manifest
+from wavedex.spark.frames import stage_at
+from wavedex.spark.options import creation_options
+
+
+@dataclass
+class Said(WriterCommitMessage):
+    """What a task has staged, as JSON."""
+
+    staged: dict[str, Any] | None
+
+
+class _Stager:
+    """What both writers share: how a task stages, and how the messages become rows that arrive."""
+
+    def __init__(self, path: str, schema: StructType, token: str) -> None:
+        self.path = path
+        self.prefix = f"{STAGED}/{token}-"
+        arrive(to_arrow_schema(schema, timezone="UTC").empty_table(), self.index.definition, None)
+
+    @property
+    def index(self) -> WaveIndex:
+        """The index, opened in whichever process this is."""
+        return WaveIndex.open(self.path)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
+        batches = [batch for batch in iterator if batch.num_rows]
+        if not batches:
+            return Said(None)
+        context = TaskContext.get()
+        assert context is not None
+        storage = self.index.storage
+        if not storage.exists(STAGED):
+            storage.make_folder(STAGED)
+            storage.sync_folder("")
+        stem = f"{self.prefix}{context.taskAttemptId():x}-{secrets.token_hex(4)}"
+        staged = stage_at(self.path, pa.Table.from_batches(batches), None, stem)
+        storage.sync_folder(STAGED)
+        return Said(staged)
+
+    @contextmanager
+    def bring(self, messages: list[Any], manifest: Manifest) -> Iterator[Arriving]:
+        """The rows of the tasks that succeeded; whatever else was staged for them is removed."""
+        index = self.index
+        try:
+            sent = [Staged.from_json(said.staged) for said in messages if said and said.staged]
+            yield gather(index.definition, sent)
+        finally:
+            self.clear(index)
+
+    def clear(self, index: WaveIndex) -> None:
+        """Remove what was staged and is not named by any commit."""
+        names = [f"{STAGED}/{name}" for name in index.storage.list(STAGED)]
+        Log(index.storage).remove_unnamed(name for name in names if name.startswith(self.prefix))
+
+
+class WindowWriter(DataSourceArrowWriter):
+    """Appends a batch: the next slot or slots."""
+
+    def __init__(self, path: str, schema: StructType, options: Mapping[str, str]) -> None:
+        _create_if_missing(path, schema, options)
+        self.stager = _Stager(path, schema, secrets.token_hex(8))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
+        return self.stager.write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        index = self.stager.index
+        appending.append(
+            index.writer, index.definition, lambda m: self.stager.bring(messages, m), None
+        )
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.stager.clear(self.stager.index)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Takes the batches of a stream, each once."""
+
+    def __init__(self, path: str, schema: StructType, options: Mapping[str, str]) -> None:
+        named = {name.lower(): value for name, value in options.items()}
+        self.stream = named.get("stream") or named.get("checkpointlocation")
+        if not self.stream:
+            raise BadDefinition(
+                "A stream needs a name that stays the same when it is started again: give the option "
+                "checkpointLocation, or stream."
+            )
+        if "delay" not in named:
+            raise NoWatermark(
+                "Say how late rows may be with the option delay, such as '10 minutes'."
+            )
+        _create_if_missing(path, schema, options)
+        self.delay = named["delay"]
+        self.takeover = named.get("takeover", "false").lower() == "true"
+        self.stager = _Stager(path, schema, xxhash.xxh64_hexdigest(self.stream.encode()))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
+        return self.stager.write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        index = self.stager.index
+        delay = index.definition.slotting.length(self.delay)
+        batch = Batch(str(self.stream), batchId, delay, self.takeover)
+        feeding.feed(
+            index.writer, index.definition, lambda m: self.stager.bring(messages, m), batch
+        )
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        self.stager.clear(self.stager.index)
+
+
+def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]) -> None:
+    """Create the index where there is none and the options say what it is to be."""
+    try:
+        WaveIndex.open(path)
+    except NotAnIndex:
+        asked = creation_options(options)
+        if not asked:
+            raise
+        kinds = to_arrow_schema(schema, timezone="UTC")
+        try:
+            WaveIndex.create(path, kinds, **asked)
+        except AlreadyExists:
+            WaveIndex.open(
+                path
+            )  # Another process was faster; if it made something else, that is said.

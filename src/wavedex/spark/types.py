@@ -1,0 +1,64 @@
+"""Between the types of Arrow and those of Spark, both ways."""
+
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.types as pt
+from pyspark.errors import PySparkException
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
+from pyspark.sql.types import DataType, StructField, StructType
+
+from wavedex.errors import SchemaMismatch
+
+_WIDER = {
+    pa.uint8(): pa.int16(),
+    pa.uint16(): pa.int32(),
+    pa.uint32(): pa.int64(),
+    pa.uint64(): pa.decimal128(20, 0),
+    pa.float16(): pa.float32(),
+    pa.date64(): pa.timestamp("us"),
+}
+
+
+def spark_type(field: pa.Field) -> DataType:
+    """The type of a column in Spark, the next wider one where Spark has none of its own. Raises SchemaMismatch."""
+    kind = field.type
+    if pt.is_dictionary(kind):
+        kind = kind.value_type
+    kind = _WIDER.get(kind, kind)
+    try:
+        return from_arrow_type(kind)
+    except PySparkException as error:
+        raise SchemaMismatch(
+            f"Spark has no type for column {field.name!r} of type {field.type}. Leave it out with the "
+            "option columns."
+        ) from error
+
+
+def is_exact(kind: pa.DataType) -> bool:
+    """Whether values of the type mean the same in Spark, so that they may be compared there or here alike."""
+    return not (
+        pt.is_dictionary(kind) or kind in _WIDER or (pt.is_timestamp(kind) and kind.unit != "us")
+    )
+
+
+def spark_schema(schema: pa.Schema) -> StructType:
+    """The columns as Spark has them."""
+    return StructType([StructField(field.name, spark_type(field)) for field in schema])
+
+
+def for_spark(table: pa.Table | pa.RecordBatch, schema: StructType) -> list[pa.RecordBatch]:
+    """Rows with the very types that Spark expects; what is finer than a microsecond is cut off."""
+    wanted = to_arrow_schema(schema, timezone="UTC")
+    if isinstance(table, pa.RecordBatch):
+        table = pa.Table.from_batches([table])
+    columns = [_cast(table.column(field.name), field.type) for field in wanted]
+    return pa.table(columns, schema=wanted).to_batches()
+
+
+def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
+    if column.type == kind:
+        return column
+    if pt.is_dictionary(column.type):
+        column = column.cast(column.type.value_type)
+    return column.cast(kind, safe=not pt.is_timestamp(kind))

@@ -1,0 +1,64 @@
+"""Appending and amending data frames: rows staged by one Spark job, and the plan carried out over the shards."""
+
+from __future__ import annotations
+
+import os
+from functools import partial
+from typing import Any
+
+from pyspark.sql import DataFrame, SparkSession
+
+from wavedex.engine.base import Engine
+from wavedex.engine.local import LocalEngine
+from wavedex.engine.shard import Workshop
+from wavedex.engine.spark import SparkEngine
+from wavedex.index import appending
+from wavedex.index.appending import Appended
+from wavedex.index.surroundings import Surroundings
+from wavedex.index.wave import WaveIndex
+from wavedex.spark.frames import bring_frame
+
+Path = str | os.PathLike[str]
+
+
+def append(path: Path | WaveIndex, frame: DataFrame, slot: Any = None) -> Appended:
+    """Append the rows of a data frame, of any number of slots, as `WaveIndex.append` does.
+
+    A column of lists where the index has single keys is exploded. Raises what `WaveIndex.append` raises, and SparkFailed;
+    the index is then as it was.
+    """
+    index = on_spark(path, frame.sparkSession)
+    number = None if slot is None else index.slot_number(slot)
+    bring = bring_frame(index, frame, number)
+    return appending.append(index.writer, index.definition, bring, number)
+
+
+def amend(path: Path | WaveIndex, frame: DataFrame, slot: Any = None) -> Appended:
+    """Add late rows to slots that are still in the window, as `WaveIndex.amend` does."""
+    index = on_spark(path, frame.sparkSession)
+    number = None if slot is None else index.slot_number(slot)
+    bring = bring_frame(index, frame, number)
+    return appending.amend(index.writer, index.definition, bring)
+
+
+def on_spark(path: Path | WaveIndex, spark: SparkSession) -> WaveIndex:
+    """The index, with its plans carried out by Spark.
+
+    Files that are updated in place are left to this process: a task that everybody has given up may still write, and in
+    place it would write into what others have published since.
+    """
+    if isinstance(path, WaveIndex):
+        path = path.path
+    engine = partial(_engine, spark)
+    return WaveIndex.open(path, surroundings=Surroundings(engine=engine))
+
+
+def _engine(spark: SparkSession, workshop: Workshop, shards: int) -> Engine:
+    if workshop.technique.writes_into_files:
+        return LocalEngine(workshop, shards)
+    shared = str(workshop.files.root)
+    return SparkEngine(workshop, shards, spark.sparkContext, partial(_open_workshop, shared))
+
+
+def _open_workshop(path: str) -> Workshop:
+    return WaveIndex.open(path).writer.workshop
