@@ -7,6 +7,7 @@ large batches `wavedex.spark.append` and `sink` are the faster way.
 
 from __future__ import annotations
 
+import json
 import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -24,11 +25,12 @@ from pyspark.sql.datasource import (
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
-from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark
+from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark, WavedexError
 from wavedex.index import appending, feeding
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.feeding import Batch
 from wavedex.index.staging import Staged, gather
+from wavedex.index.surroundings import Surroundings
 from wavedex.index.wave import WaveIndex
 from wavedex.log import STAGED, Log, Manifest
 from wavedex.spark.frames import stage_at
@@ -111,12 +113,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def __init__(self, path: str, schema: StructType, options: Mapping[str, str]) -> None:
         named = {name.lower(): value for name, value in options.items()}
-        self.stream = named.get("stream") or named.get("checkpointlocation")
-        if not self.stream:
-            raise BadDefinition(
-                "A stream needs a name that stays the same when it is started again: give the option "
-                "checkpointLocation, or stream."
-            )
+        self.stream = named.get("stream") or _query_id(named.get("checkpointlocation", ""))
         if "delay" not in named:
             raise NoWatermark(
                 "Say how late rows may be with the option delay, such as '10 minutes'."
@@ -132,13 +129,25 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         index = self.stager.index
         delay = index.definition.slotting.length(self.delay)
-        batch = Batch(str(self.stream), batchId, delay, self.takeover)
+        batch = Batch(self.stream, batchId, delay, self.takeover)
         feeding.feed(
             index.writer, index.definition, lambda m: self.stager.bring(messages, m), batch
         )
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         self.stager.clear(self.stager.index)
+
+
+def _query_id(checkpoint: str) -> str:
+    """The id that Spark gave the query, as its checkpoint has it. Raises BadDefinition where it cannot be had."""
+    try:
+        metadata = Surroundings().files(checkpoint.removeprefix("file:")).read("metadata")
+        return str(json.loads(metadata)["id"])
+    except (OSError, WavedexError, ValueError, KeyError) as error:
+        raise BadDefinition(
+            f"A stream needs a name that stays the same when it is started again, and the checkpoint {checkpoint!r} "
+            f"does not tell one ({error}). Give the option checkpointLocation, or stream."
+        ) from error
 
 
 def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]) -> None:
