@@ -79,6 +79,8 @@ class Sink:
             files.remove(name)
             files.create(name, lambda sink: sink.write(buffer.getvalue()))
             files.sync(name)
+            for folder in ("", ".."):  # The batch will not come again, so the names must last too.
+                files.sync_folder(folder)
 
         return write
 
