@@ -24,6 +24,9 @@ BATCH_ROWS = 1 << 16
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 """Without it Spark refuses data sources that take filters."""
 
+SUBMITTED = "PYSPARK_GATEWAY_PORT"
+"""A variable that is there where spark-submit has started this process, with Java running and the master settled."""
+
 # Quiet from the first line on: Spark reads its own level only after it has said a few things.
 _LOGGING = "log4j2.properties"
 
@@ -33,27 +36,32 @@ def session(
 ) -> SparkSession:
     """A Spark session, the one that is running or a new one; `conf` goes before what is set here.
 
-    `master` is a cluster's address, or all cores of this machine if not given. Raises NoJava.
+    `master` is a cluster's address; if not given, what spark-submit was told, or all cores of this machine. Raises
+    NoJava.
     """
     running = SparkSession.getActiveSession()
     if running is not None:
         running.conf.set(PUSH_DOWN, "true")
         return running
-    find_java()
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    master = master or "local[*]"
-    if master.startswith("local"):
+    builder = SparkSession.builder.appName(app)
+    if SUBMITTED not in os.environ:
+        find_java()
+        master = master or "local[*]"
+    if master is not None:
+        builder = builder.master(master)
+    is_local = master is not None and master.startswith("local")
+    if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(master).appName(app)
-    for name, value in {**_settings(master), **(conf or {})}.items():
+    for name, value in {**_settings(is_local), **(conf or {})}.items():
         builder = builder.config(name, value)
     spark = builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
 
 
-def _settings(master: str) -> dict[str, str]:
+def _settings(is_local: bool) -> dict[str, str]:
     settings = {
         PUSH_DOWN: "true",
         "spark.sql.session.timeZone": "UTC",
@@ -61,7 +69,7 @@ def _settings(master: str) -> dict[str, str]:
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }
-    if master.startswith("local"):
+    if is_local:
         logging = resources.files("wavedex.spark").joinpath(_LOGGING)
         settings |= {
             "spark.driver.bindAddress": "127.0.0.1",
