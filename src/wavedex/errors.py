@@ -127,6 +127,10 @@ class CommitGone(WavedexError):
     """A commit that was asked for is not kept any more, or was never there."""
 
 
+class BadSource(WavedexError):
+    """Spark cannot read the source of a pipeline, or run its query."""
+
+
 class NoJava(WavedexError):
     """Spark cannot run: there is no Java, or one that is too old."""
 

@@ -84,7 +84,8 @@ class Manifest:
     `state` is the scheme's, None while the index is new; `owed` the operations of a preparation that was not done yet;
     `batch` is what the last append was known by, the rows that it pushed out again included; `delivered` says for each slot of the window which rows it was appended with, `rows` how many rows each slot has that
     is in a sub-index; `totals` counts since the beginning. `open` is the delta: what streams brought for slots that are
-    not sealed yet. `streams` has the last batch and the watermark of every stream that feeds the index, by its name.
+    not sealed yet. `streams` has the last batch and the watermark of every stream that feeds the index, by its name;
+    `marks` says how far a source that is read piece by piece has come, by the name of the last piece.
     """
 
     commit: int
@@ -100,6 +101,7 @@ class Manifest:
     totals: Mapping[str, int] = field(default_factory=dict)
     open: SubIndex | None = None
     streams: Mapping[str, Progress] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shown(self) -> dict[str, SubIndex]:
@@ -163,6 +165,7 @@ class Manifest:
             "totals": dict(self.totals),
             "open": None if self.open is None else self.open.to_json(),
             "streams": {name: asdict(progress) for name, progress in self.streams.items()},
+            "marks": dict(self.marks),
         }
         text = json.dumps(body, separators=(",", ":"))
         checksum = xxhash.xxh64_hexdigest(text.encode())
@@ -192,6 +195,7 @@ class Manifest:
                 totals=body["totals"],
                 open=None if body["open"] is None else SubIndex.from_json(body["open"]),
                 streams={name: Progress(**data) for name, data in body["streams"].items()},
+                marks=body["marks"],
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"{name} is no manifest ({error})") from error

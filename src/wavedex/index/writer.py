@@ -95,6 +95,7 @@ class Writer:
         delivered: Mapping[int, str] | None = None,
         counts: Mapping[str, int] | None = None,
         streams: Mapping[str, Progress] | None = None,
+        marks: Mapping[str, str] | None = None,
     ) -> Manifest:
         """Write what the operations ask for and commit it; what is not given stays as it was."""
         token = self._surroundings.token()
@@ -120,6 +121,7 @@ class Writer:
             totals=_add(manifest.totals, counts or {}),
             open=delta if delta is not None and delta.slots else None,
             streams=manifest.streams if streams is None else streams,
+            marks={**manifest.marks, **(marks or {})},
         )
         arrived = {slot: found.rows for slot, found in rows.summary.items()}
         slots = frozenset().union(*(sub.slots for sub in following.shown.values()))

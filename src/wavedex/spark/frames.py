@@ -139,11 +139,14 @@ def spark_errors(what: str) -> Iterator[None]:
         yield
     except (PySparkException, Py4JError) as error:
         raise SparkFailed(
-            f"Spark gave up on {what}; the index is as it was. It says: {_reason(str(error))}"
+            f"Spark gave up on {what}; the index is as it was. It says: {reason(str(error))}"
         ) from error
 
 
-def _reason(text: str) -> str:
-    """The lines of Python's and Spark's own words, without the frames of Java."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
-    return "\n".join(lines)[:_REASON_CHARS_MAX]
+def reason(text: str) -> str:
+    """What Spark and Python say themselves, without the frames of their traces."""
+    said = text.split("JVM stacktrace:")[0].splitlines()
+    lines = [
+        line for line in said if line.strip() and line[0] not in " \t" and line[:9] != "Traceback"
+    ]
+    return "\n".join(dict.fromkeys(lines))[:_REASON_CHARS_MAX]

@@ -89,6 +89,10 @@ class Files:
         """Whether there is a file or folder of that name."""
         return self.path(name).exists()
 
+    def is_folder(self, name: str) -> bool:
+        """Whether there is a folder of that name."""
+        return self.path(name).is_dir()
+
     def size(self, name: str) -> int:
         """The size in bytes. Raises FileNotFoundError."""
         return self.path(name).stat().st_size
