@@ -8,6 +8,7 @@ with its rows comes back the same way, by name, so that Spark does not try them 
 from __future__ import annotations
 
 import json
+import re
 import secrets
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -34,6 +35,8 @@ from wavedex.log import DATA, Log, Manifest
 from wavedex.spark.types import spark_type
 
 _REASON_CHARS_MAX = 2_000
+_TRACE = re.compile(r"\s|Traceback|Caused by:|An error occurred while calling")
+_JAVA_CLASS = re.compile(r"^: [\w.$]+: ")
 
 
 def bring_frame(index: WaveIndex, frame: DataFrame, slot: int | None) -> Bring:
@@ -144,9 +147,8 @@ def spark_errors(what: str) -> Iterator[None]:
 
 
 def reason(text: str) -> str:
-    """What Spark and Python say themselves, without the frames of their traces."""
+    """What Spark and Python say themselves, in one line, without the frames of their traces and what led to them."""
     said = text.split("JVM stacktrace:")[0].splitlines()
-    lines = [
-        line for line in said if line.strip() and line[0] not in " \t" and line[:9] != "Traceback"
-    ]
-    return "\n".join(dict.fromkeys(lines))[:_REASON_CHARS_MAX]
+    lines = [line for line in said if line.strip() and not _TRACE.match(line)]
+    own = dict.fromkeys(_JAVA_CLASS.sub("", line) for line in lines)
+    return " ".join(own)[:_REASON_CHARS_MAX]
