@@ -7,7 +7,8 @@ can be pickled: a path, some options and the parts of one commit. The options:
   what a soft window still holds. `pushdown`: "false" where the session does not allow filters to be pushed down.
 - `changes`: "true" reads what entered and left the window, in batch (`since_commit`, `until_commit`) and as a stream.
 - for writing, where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`.
-- for writing a stream: `delay` of the watermark, and `stream`, a name where there is no checkpointLocation.
+- for writing a stream: `delay` of the watermark, `dead_letters`, `takeover`, and `stream`, a name to use in place of the id
+  that stands in the checkpoint.
 """
 
 from __future__ import annotations

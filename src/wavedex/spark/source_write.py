@@ -35,6 +35,7 @@ from wavedex.index.wave import WaveIndex
 from wavedex.log import STAGED, Log, Manifest
 from wavedex.spark.frames import stage_at
 from wavedex.spark.options import creation_options
+from wavedex.spark.streaming import dead_letters
 
 
 @dataclass
@@ -120,6 +121,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             )
         _create_if_missing(path, schema, options)
         self.delay = named["delay"]
+        self.dead_letters = named.get("dead_letters")
         self.takeover = named.get("takeover", "false").lower() == "true"
         self.stager = _Stager(path, schema, xxhash.xxh64_hexdigest(self.stream.encode()))
 
@@ -130,9 +132,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         index = self.stager.index
         delay = index.definition.slotting.length(self.delay)
         batch = Batch(self.stream, batchId, delay, self.takeover)
-        feeding.feed(
-            index.writer, index.definition, lambda m: self.stager.bring(messages, m), batch
-        )
+        aside = dead_letters(self.dead_letters, index, batch)
+        bring = lambda manifest: self.stager.bring(messages, manifest)  # noqa: E731
+        feeding.feed(index.writer, index.definition, bring, batch, aside)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         self.stager.clear(self.stager.index)

@@ -10,6 +10,9 @@ from pyspark.sql.types import DataType, StructField, StructType
 
 from wavedex.errors import SchemaMismatch
 
+BATCH_ROWS = 1 << 16
+"""Rows in an Arrow batch between Spark and Python; Spark's 10,000 makes more of the way than of the work."""
+
 _WIDER = {
     pa.uint8(): pa.int16(),
     pa.uint16(): pa.int32(),
@@ -53,7 +56,7 @@ def for_spark(table: pa.Table | pa.RecordBatch, schema: StructType) -> list[pa.R
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     columns = [_cast(table.column(field.name), field.type) for field in wanted]
-    return pa.table(columns, schema=wanted).to_batches()
+    return pa.table(columns, schema=wanted).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
