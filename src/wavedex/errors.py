@@ -172,6 +172,10 @@ class Damaged(WavedexError):
         advice = "Restore the named files from a copy, or build the index anew from its source."
         super().__init__(f"{head}: {'; '.join(self.findings)}. {advice}")
 
+    def __reduce__(self) -> tuple[type[Damaged], tuple[tuple[str, ...]]]:
+        """As it comes back from another process: with its findings, which the message is made of."""
+        return type(self), (self.findings,)
+
 
 class CommitUncertain(WavedexError):
     """A commit can be read, but the disk did not say that it lasts."""

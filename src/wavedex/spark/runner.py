@@ -20,6 +20,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
+from wavedex.engine.spark import reason, spark_errors
 from wavedex.errors import (
     BadDefinition,
     BadPipeline,
@@ -32,7 +33,6 @@ from wavedex.errors import (
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.wave import WaveIndex
 from wavedex.log import Log
-from wavedex.spark.frames import reason, spark_errors
 from wavedex.spark.pipeline import AVAILABLE_NOW, Pipeline, check_against
 from wavedex.spark.sessions import session
 from wavedex.spark.streaming import sink

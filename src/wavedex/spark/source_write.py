@@ -22,7 +22,6 @@ from pyspark.sql.datasource import (
     DataSourceStreamArrowWriter,
     WriterCommitMessage,
 )
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark, WavedexError
@@ -36,6 +35,7 @@ from wavedex.log import STAGED, Log, Manifest
 from wavedex.spark.frames import stage_at
 from wavedex.spark.options import creation_options
 from wavedex.spark.streaming import dead_letters
+from wavedex.spark.types import arrow_schema
 
 
 @dataclass
@@ -51,7 +51,7 @@ class _Stager:
     def __init__(self, path: str, schema: StructType, token: str) -> None:
         self.path = path
         self.prefix = f"{STAGED}/{token}-"
-        arrive(to_arrow_schema(schema, timezone="UTC").empty_table(), self.index.definition, None)
+        arrive(arrow_schema(schema).empty_table(), self.index.definition, None)
 
     @property
     def index(self) -> WaveIndex:
@@ -160,9 +160,8 @@ def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]
         asked = creation_options(options)
         if not asked:
             raise
-        kinds = to_arrow_schema(schema, timezone="UTC")
         try:
-            WaveIndex.create(path, kinds, **asked)
+            WaveIndex.create(path, arrow_schema(schema), **asked)
         except AlreadyExists:
             WaveIndex.open(
                 path

@@ -38,6 +38,20 @@ def spark_type(field: pa.Field) -> DataType:
         ) from error
 
 
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns of a frame as Arrow has them, times in UTC. Raises SchemaMismatch."""
+    fields = []
+    for field in schema:
+        try:
+            fields += to_arrow_schema(StructType([field]), timezone="UTC")
+        except PySparkException as error:
+            raise SchemaMismatch(
+                f"Arrow has no type for column {field.name!r} of type {field.dataType.simpleString()}. Cast it, or "
+                "leave it out."
+            ) from error
+    return pa.schema(fields)
+
+
 def is_exact(kind: pa.DataType) -> bool:
     """Whether values of the type mean the same in Spark, so that they may be compared there or here alike."""
     return not (
