@@ -11,7 +11,7 @@ import contextlib
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -198,8 +198,9 @@ class WaveIndex(Readable):
         """The rows that entered and left the window after one commit and up to another, the newest if not given.
 
         Each has the columns of the schema, `_change`, which is +1 for a row that entered and -1 for one that left, and
-        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered.
-        Raises CommitGone where a commit between is not kept any more (see `keep_commits` of `create`).
+        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered; backwards,
+        from a later commit to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
+        between, is not kept any more (see `keep_commits` of `create`) or was never there.
         """
         found = self._changes(since_commit, until_commit)
         batches = self._read_changes(found)
@@ -224,14 +225,15 @@ class WaveIndex(Readable):
     def _changes(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
         kept = self._log.commits()
         until = kept[-1] if until_commit is None else until_commit
-        numbers = [until] if since_commit is None else [*range(since_commit, until + 1)]
-        for number in numbers or [until]:
+        since = until if since_commit is None else since_commit
+        # Both ends, whichever is first: a commit that was never there is not one after which nothing changed.
+        for number in chain((since, until), range(since, until)):
             if number not in kept:
                 raise CommitGone(
                     f"Commit {number} is not there: the index keeps {kept[0]} to {kept[-1]}. Ask for those, "
                     "read more often, or create the index with a larger keep_commits."
                 )
-        manifests = [self._read_commit(number) for number in numbers]
+        manifests = [self._read_commit(number) for number in range(since, until + 1)]
         if since_commit is None:
             return [*find_changes(self._definition, None, manifests[0])]
         return [
