@@ -309,9 +309,11 @@ class WaveIndex(Readable):
 
         Rows can be queried at once, in slots that stay open until the watermark, which follows the latest time by
         `delay` ("10 minutes", a timedelta, or a number for slots of numbers), has passed them. `number` counts the
-        batches of `stream` from 0. Rows that come later than that are counted and left out; `set_aside` gets them.
+        batches of `stream` from 0. Rows that come later than that, or are older than the window, are counted and left
+        out; `set_aside` gets them as a table before the batch is committed, so again where that fails and it is sent again.
 
-        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was.
+        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was. Raises
+        PreparationOwed where the batch is in and only what follows failed. It may be sent again after any of them.
         """
         self._cached = None
         arriving = arrive(batch, self._definition, None)
