@@ -8,6 +8,7 @@ file is touched. Reads go through a snapshot of the newest commit.
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -316,8 +317,17 @@ class WaveIndex(Readable):
         PreparationOwed where the batch is in and only what follows failed. It may be sent again after any of them.
         """
         self._cached = None
+        if self._definition.time is None:
+            raise BadTime(
+                "A stream goes by the times of its rows, and this index has no time column. Use append."
+            )
+        if not isinstance(stream, str) or not _is_count(number):
+            raise BadDefinition(
+                f"stream={stream!r}, number={number!r}: give a name, and the number of the batch from 0 on."
+            )
         arriving = arrive(batch, self._definition, None)
-        turn = Batch(stream, number, self._definition.slotting.length(delay), takeover)
+        delayed = self._definition.slotting.length(delay)
+        turn = Batch(stream, operator.index(number), delayed, takeover)
         bring = _at_hand(arriving)
         return feeding.feed(self._writer, self._definition, bring, turn, self._aside(set_aside))
 
@@ -369,6 +379,10 @@ class WaveIndex(Readable):
             f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
             f"{definition.scheme_name}, {definition.update}>"
         )
+
+
+def _is_count(number: Any) -> bool:
+    return hasattr(number, "__index__") and not isinstance(number, bool) and number >= 0
 
 
 def _at_hand(arriving: Arriving) -> Bring:
