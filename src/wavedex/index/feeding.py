@@ -155,7 +155,7 @@ def _sort_out(
     arriving: Arriving, manifest: Manifest, definition: Definition, watermark: int | None
 ) -> _Sorted:
     state = state_of(manifest)
-    newest = _LEAST if state is None else state.newest
+    newest = _LEAST - 1 if state is None else state.newest
     oldest = _LEAST if state is None else newest - definition.window + 1
     entering = [
         slot
@@ -173,7 +173,7 @@ def _sort_out(
 def _check_ahead(entering: Arriving, manifest: Manifest, definition: Definition) -> None:
     """Refuse rows far ahead of all others, which would push the whole window out."""
     state = state_of(manifest)
-    newest = _LEAST if state is None else state.newest
+    newest = _LEAST - 1 if state is None else state.newest
     ahead = {slot for slot in entering.summary if slot > newest} - manifest.open_slots
     if ahead:
         check_gaps(sorted(manifest.open_slots | ahead), state, definition)
