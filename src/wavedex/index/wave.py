@@ -8,11 +8,12 @@ file is touched. Reads go through a snapshot of the newest commit.
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import re
 from collections.abc import Callable, Iterator, Sequence
 from importlib import import_module
-from itertools import pairwise
+from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -211,8 +212,9 @@ class WaveIndex(Readable):
         """The rows that entered and left the window after one commit and up to another, the newest if not given.
 
         Each has the columns of the schema, `_change`, which is +1 for a row that entered and -1 for one that left, and
-        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered.
-        Raises CommitGone where a commit between is not kept any more (see `keep_commits` of `create`).
+        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered; backwards,
+        from a later commit to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
+        between, is not kept any more (see `keep_commits` of `create`) or was never there.
         """
         found = self.find_changes(since_commit, until_commit)
         batches = self.read_changes(found)
@@ -239,14 +241,15 @@ class WaveIndex(Readable):
         """The shards that changed between two commits. Raises CommitGone."""
         kept = self._log.commits()
         until = kept[-1] if until_commit is None else until_commit
-        numbers = [until] if since_commit is None else [*range(since_commit, until + 1)]
-        for number in numbers or [until]:
+        since = until if since_commit is None else since_commit
+        # Both ends, whichever is first: a commit that was never there is not one after which nothing changed.
+        for number in chain((since, until), range(since, until)):
             if number not in kept:
                 raise CommitGone(
                     f"Commit {number} is not there: the index keeps {kept[0]} to {kept[-1]}. Ask for those, "
                     "read more often, or create the index with a larger keep_commits."
                 )
-        manifests = [self._read_commit(number) for number in numbers]
+        manifests = [self._read_commit(number) for number in range(since, until + 1)]
         if since_commit is None:
             return [*find_changes(self._definition, None, manifests[0])]
         return [
@@ -326,13 +329,24 @@ class WaveIndex(Readable):
 
         Rows can be queried at once, in slots that stay open until the watermark, which follows the latest time by
         `delay` ("10 minutes", a timedelta, or a number for slots of numbers), has passed them. `number` counts the
-        batches of `stream` from 0. Rows that come later than that are counted and left out; `set_aside` gets them.
+        batches of `stream` from 0. Rows that come later than that, or are older than the window, are counted and left
+        out; `set_aside` gets them as a table before the batch is committed, so again where that fails and it is sent again.
 
-        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was.
+        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was. Raises
+        PreparationOwed where the batch is in and only what follows failed. It may be sent again after any of them.
         """
         self._cached = None
+        if self._definition.time is None:
+            raise BadTime(
+                "A stream goes by the times of its rows, and this index has no time column. Use append."
+            )
+        if not isinstance(stream, str) or not _is_count(number):
+            raise BadDefinition(
+                f"stream={stream!r}, number={number!r}: give a name, and the number of the batch from 0 on."
+            )
         arriving = arrive(batch, self._definition, None)
-        turn = Batch(stream, number, self._definition.slotting.length(delay), takeover)
+        delayed = self._definition.slotting.length(delay)
+        turn = Batch(stream, operator.index(number), delayed, takeover)
         bring = _at_hand(arriving)
         return feeding.feed(self._writer, self._definition, bring, turn, self._aside(set_aside))
 
@@ -390,6 +404,10 @@ class WaveIndex(Readable):
 def _is_of_spark(batch: object) -> bool:
     """Whether it is a data frame of Spark, told without importing Spark."""
     return type(batch).__module__.startswith("pyspark.sql")
+
+
+def _is_count(number: Any) -> bool:
+    return hasattr(number, "__index__") and not isinstance(number, bool) and number >= 0
 
 
 def _at_hand(arriving: Arriving) -> Bring:
