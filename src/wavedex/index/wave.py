@@ -11,9 +11,8 @@ import contextlib
 import operator
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from importlib import import_module
-from itertools import chain, pairwise
 from typing import Any
 
 import numpy as np
@@ -23,7 +22,6 @@ from wavedex.errors import (
     AlreadyExists,
     BadDefinition,
     BadTime,
-    CommitGone,
     Damaged,
     NotAnIndex,
     NotThereYet,
@@ -31,7 +29,7 @@ from wavedex.errors import (
 from wavedex.index import appending, feeding
 from wavedex.index.appending import Appended, Bring
 from wavedex.index.arriving import Arriving, arrive
-from wavedex.index.changes import ShardChange, change_schema, find_changes, read_change
+from wavedex.index.changes import ChangeFeed, change_schema
 from wavedex.index.definition import Definition, define
 from wavedex.index.description import describe
 from wavedex.index.feeding import Batch, Fed
@@ -216,53 +214,14 @@ class WaveIndex(Readable):
         from a later commit to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
         between, is not kept any more (see `keep_commits` of `create`) or was never there.
         """
-        found = self.find_changes(since_commit, until_commit)
-        batches = self.read_changes(found)
+        feed = self.change_feed
+        batches = feed.read(feed.find(since_commit, until_commit))
         return pa.RecordBatchReader.from_batches(change_schema(self._definition), batches)
 
-    def read_changes(self, changes: Sequence[ShardChange]) -> Iterator[pa.RecordBatch]:
-        """The rows of changes, one batch each. Raises CommitGone."""
-        for change in changes:
-            try:
-                # Where files are updated in place, the commits are held so that nobody writes into their room.
-                with contextlib.ExitStack() as pins:
-                    if self._definition.technique.changes_files:
-                        for number in (change.commit, change.since):
-                            if number is not None:
-                                pins.enter_context(self._files.pin(manifest_name(number)))
-                    yield read_change(self._files, self._definition, change)
-            except FileNotFoundError as error:
-                raise CommitGone(
-                    f"Commit {change.commit} or the one before it was removed while it was read "
-                    f"({error.filename}). Read more often, or create the index with a larger keep_commits."
-                ) from error
-
-    def find_changes(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
-        """The shards that changed between two commits. Raises CommitGone."""
-        kept = self._log.commits()
-        until = kept[-1] if until_commit is None else until_commit
-        since = until if since_commit is None else since_commit
-        # Both ends, whichever is first: a commit that was never there is not one after which nothing changed.
-        for number in chain((since, until), range(since, until)):
-            if number not in kept:
-                raise CommitGone(
-                    f"Commit {number} is not there: the index keeps {kept[0]} to {kept[-1]}. Ask for those, "
-                    "read more often, or create the index with a larger keep_commits."
-                )
-        manifests = [self._read_commit(number) for number in range(since, until + 1)]
-        if since_commit is None:
-            return [*find_changes(self._definition, None, manifests[0])]
-        return [
-            change
-            for before, after in pairwise(manifests)
-            for change in find_changes(self._definition, before, after)
-        ]
-
-    def _read_commit(self, number: int) -> Manifest:
-        try:
-            return self._log.read(number)
-        except FileNotFoundError:
-            raise CommitGone(f"Commit {number} was removed meanwhile. Ask again.") from None
+    @property
+    def change_feed(self) -> ChangeFeed:
+        """What finds and reads changes, in two steps."""
+        return ChangeFeed(self._files, self._definition)
 
     def verify(self) -> None:
         """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged.
