@@ -63,6 +63,10 @@ class NotAnIndex(WavedexError):
     """The path holds no index."""
 
 
+class BadPath(WavedexError):
+    """A path or URI names no place that Wavedex can use."""
+
+
 class NewerFormat(WavedexError):
     """The index was written by a newer version of Wavedex."""
 
@@ -148,7 +152,7 @@ class DiskFull(WavedexError):
 
 
 class DiskFailed(WavedexError):
-    """The disk or its file system refused a change."""
+    """The disk or its file system refused a change, or a remote one an answer."""
 
 
 class WriteFailed(WavedexError):
@@ -178,7 +182,7 @@ class Damaged(WavedexError):
 
 
 class CommitUncertain(WavedexError):
-    """A commit can be read, but the disk did not say that it lasts."""
+    """A commit was made, or may have been, but the disk did not say that it lasts."""
 
 
 class PreparationOwed(WavedexError):

@@ -19,7 +19,7 @@ from typing import Any
 import xxhash
 
 from wavedex.errors import CommitUncertain, ConcurrentWrite, Damaged, NotAnIndex, WavedexError
-from wavedex.store.files import FileRef, Files
+from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.part import Part, Slots, from_ranges, to_ranges
 
 LOG = "log"
@@ -209,7 +209,7 @@ def manifest_name(commit: int) -> str:
 class Log:
     """The manifests of one index."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: AnyFiles) -> None:
         self.files = files
 
     def commits(self) -> list[int]:
@@ -242,7 +242,8 @@ class Log:
 
         REQUIRES: the content of every file that it names lasts.
         Raises ConcurrentWrite where another writer was first; nothing has changed then. Raises CommitUncertain where
-        the manifest is there and the disk does not say whether it lasts; the files that it names must stay then.
+        the manifest is there, or may be, and the disk does not say whether it lasts; the files that it names must stay
+        then. What interrupts is raised as it is: ask `is_published` what came of the commit.
         """
         draft = f"{LOG}/{manifest.commit:020d}.{token}.tmp"
         try:
@@ -251,6 +252,11 @@ class Log:
             self.files.sync(draft)
             self.files.link(draft, manifest_name(manifest.commit))
         except BaseException as error:
+            if isinstance(error, Exception) and self.is_published(manifest):
+                raise CommitUncertain(
+                    f"Commit {manifest.commit} was made, or may have been: {error} Look to the disk; an append may "
+                    "then be repeated, an amendment only if its rows are not there."
+                ) from error
             self.files.remove(draft)
             # A writer that was faster may have taken the number, or cleared the draft away.
             if not isinstance(error, FileExistsError | FileNotFoundError):
@@ -268,19 +274,32 @@ class Log:
                 "Look to the disk; an append may then be repeated, an amendment only if its rows are not there."
             ) from error
 
+    def is_published(self, manifest: Manifest) -> bool:
+        """Whether a manifest is there, or may be: False only where it certainly is not."""
+        try:
+            return self.files.read(manifest_name(manifest.commit)) == manifest.to_bytes()
+        except FileNotFoundError:
+            return False
+        except (WavedexError, OSError):
+            return True
+
     def vacuum(self, keep: int) -> list[str]:
         """Remove all but the newest `keep` manifests and the files that none of the kept ones names.
 
-        Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held. Returns what was removed.
+        Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held, where there are locks. Returns
+        what was removed.
         """
-        removed = [f"{LOG}/{name}" for name in self.files.list(LOG) if name.endswith(".tmp")]
+        newest = max(self.commits(), default=-1)
+        drafts = [name for name in self.files.list(LOG) if name.endswith(".tmp")]
+        removed = [f"{LOG}/{name}" for name in drafts if self._is_over(name, newest)]
         for name in removed:
             self.files.remove(name)
         old = self.commits()[:-keep]
         staged = [f"{STAGED}/{name}" for name in self.files.list(STAGED)]
         formerly = {name for commit in old for name in self.read(commit).files} if staged else ()
         removed += [name for name in map(manifest_name, old) if self.files.remove_unpinned(name)]
-        data = [f"{DATA}/{name}" for name in self.files.list(DATA) if _IS_OURS.match(name)]
+        ours = [name for name in self.files.list(DATA) if _IS_OURS.match(name)]
+        data = [f"{DATA}/{name}" for name in ours if self._is_over(name, newest)]
         over = [name for name in staged if name in formerly or self._is_old(name)]
         return removed + self.remove_unnamed([*data, *over])
 
@@ -300,3 +319,11 @@ class Log:
             return self.files.age_s(name) > STAGED_HOURS_KEPT * 3600
         except FileNotFoundError:
             return False  # Its writer was faster.
+
+    def _is_over(self, name: str, newest: int) -> bool:
+        """Whether nobody can be at work on a file, whose name begins with the commit that it was written for.
+
+        A lock keeps others out. Where there is none, a commit that is still to come may be another writer's.
+        """
+        number = re.match(r"\d+", name)
+        return self.files.is_local or number is None or int(number[0]) <= newest

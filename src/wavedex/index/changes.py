@@ -19,7 +19,7 @@ from wavedex.errors import CommitGone
 from wavedex.index.definition import Definition
 from wavedex.index.snapshot import window_of
 from wavedex.log import Log, Manifest, manifest_name
-from wavedex.store import Files, Part, open_shard
+from wavedex.store import AnyFiles, Part, open_shard
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import hash_rows
 from wavedex.store.entries import one_batch
@@ -49,7 +49,7 @@ class ShardChange:
 class ChangeFeed:
     """The changes of one index: found by the manifests, then read from the files, perhaps in another process."""
 
-    def __init__(self, files: Files, definition: Definition) -> None:
+    def __init__(self, files: AnyFiles, definition: Definition) -> None:
         self._files = files
         self._definition = definition
         self._log = Log(files)
@@ -125,7 +125,7 @@ def find_changes(
             yield ShardChange(since, after.commit, shard, tuple(entered), tuple(left))
 
 
-def read_change(files: Files, definition: Definition, change: ShardChange) -> pa.RecordBatch:
+def read_change(files: AnyFiles, definition: Definition, change: ShardChange) -> pa.RecordBatch:
     """The rows of a change, with the two columns that say which. Raises FileNotFoundError where its files are gone."""
     entered = _read(files, definition, change.entered)
     left = _read(files, definition, change.left)
@@ -155,7 +155,7 @@ def _slots(parts: Iterable[Part]) -> Slots:
     return frozenset().union(*(part.shown for part in parts))
 
 
-def _read(files: Files, definition: Definition, parts: Iterable[Part]) -> pa.Table:
+def _read(files: AnyFiles, definition: Definition, parts: Iterable[Part]) -> pa.Table:
     batches = []
     for part in parts:
         opened = open_shard(files, definition.spec, part)

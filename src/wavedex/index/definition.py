@@ -29,6 +29,7 @@ from wavedex.errors import (
     UnknownScheme,
 )
 from wavedex.plan import SCHEMES, Scheme, options_of, scheme
+from wavedex.store.access import AnyFiles, needs_local_disk
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import hash_rows
 from wavedex.store.entries import SLOT_COLUMN, EntrySpec
@@ -95,6 +96,11 @@ class Definition:
     def sizes(self) -> Sizes:
         """The sizes of room in buckets that grow."""
         return Sizes(self.growth, self.first_room)
+
+    def check_place(self, files: AnyFiles) -> None:
+        """Raise BadDefinition where an index like this cannot be written to."""
+        if self.technique.writes_into_files and not files.is_local:
+            raise needs_local_disk(files.root)
 
     def to_bytes(self) -> bytes:
         """The content of `index.json`."""

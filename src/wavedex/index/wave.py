@@ -11,7 +11,7 @@ import contextlib
 import operator
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
 from typing import Any
 
@@ -40,12 +40,12 @@ from wavedex.index.surroundings import Surroundings
 from wavedex.index.verify import find_damage
 from wavedex.index.writer import Writer
 from wavedex.log import DATA, LOCK, LOG, Log, Manifest, manifest_name
-from wavedex.store.files import Files
+from wavedex.store.access import AnyFiles
 
 DEFINITION = "index.json"
 _ON_SPARK = "wavedex.spark.writing"
 """Who appends data frames of Spark; imported when one comes, so that nothing here knows Spark."""
-_CREATED = re.compile(r"0{20}\.json|.*\.tmp")
+_CREATED = re.compile(r"0{20}\.json|0{20}\..*\.tmp|index\.json\.tmp")
 """What `create` may leave in the log when it crashes."""
 
 
@@ -56,13 +56,13 @@ class WaveIndex(Readable):
     writes.
     """
 
-    def __init__(self, files: Files, definition: Definition, surroundings: Surroundings) -> None:
+    def __init__(self, files: AnyFiles, definition: Definition, surroundings: Surroundings) -> None:
         """Use `WaveIndex.create` or `wavedex.open` instead."""
         self._files = files
         self._definition = definition
         self._log = Log(files)
         self._writer = Writer(files, definition, surroundings)
-        self._cached: tuple[int | None, Snapshot] | None = None
+        self._cached: tuple[Hashable | None, Snapshot] | None = None
 
     # -- creating and opening -------------------------------------------------------------------
 
@@ -97,6 +97,7 @@ class WaveIndex(Readable):
     ) -> WaveIndex:
         """Create an empty index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
 
+        `path` is a folder or a URI, such as s3://bucket/sales.wx (docs/filesystems.md).
         `time` names the column that says which slot a row belongs to; without it each append says so itself. `window` is
         the number of slots kept, `indexes` over how many sub-indexes they are spread (4 if not given). docs/schemes.md helps to choose
         `scheme` and `update`; the defaults suit most. `keep_commits` is how many commits stay when a write clears up: the
@@ -129,6 +130,7 @@ class WaveIndex(Readable):
         )
         around = surroundings or Surroundings()
         files = around.files(path)
+        definition.check_place(files)
         _check_free(files)
         files.make_folder("")
         with files.lock(LOCK):
@@ -141,7 +143,10 @@ class WaveIndex(Readable):
             draft = f"{LOG}/{DEFINITION}.tmp"
             files.create(draft, lambda sink: sink.write(definition.to_bytes()))
             files.sync(draft)
-            files.link(draft, DEFINITION)
+            try:
+                files.link(draft, DEFINITION)
+            except FileExistsError:
+                raise _taken(files) from None
             files.sync_folder("")
             files.sync_folder("..")
             files.remove(draft)
@@ -167,10 +172,17 @@ class WaveIndex(Readable):
 
     def snapshot(self) -> Snapshot:
         """The window as the newest commit has it, which never changes while it is held."""
+        return self._take(None)
+
+    def _take(self, earlier: Snapshot | None) -> Snapshot:
+        """A snapshot of the newest commit: the earlier one if it still is that, or one that opens what it lacks."""
+        opened = {} if earlier is None else earlier.opened()
         while True:
             manifest = self._log.latest()
+            if earlier is not None and earlier.manifest == manifest:
+                return earlier
             try:
-                return Snapshot(self._definition, self._files, manifest)
+                return Snapshot(self._definition, self._files, manifest, opened)
             except FileNotFoundError as error:
                 if self._log.commits()[-1] == manifest.commit:
                     raise Damaged(f"{error.filename} is missing") from error
@@ -187,11 +199,11 @@ class WaveIndex(Readable):
 
     @property
     def path(self) -> str:
-        """The folder it lives in."""
+        """The folder it lives in, or its URI."""
         return str(self._files.root)
 
     @property
-    def storage(self) -> Files:
+    def storage(self) -> AnyFiles:
         """The files below its folder."""
         return self._files
 
@@ -238,9 +250,11 @@ class WaveIndex(Readable):
                 findings = find_damage(self._definition, self._files, manifest)
             finally:
                 pin.close()
-            if findings:
+            if not findings:
+                return
+            # Where nothing is pinned, a writer may have removed what was being read.
+            if self._files.exists(manifest_name(manifest.commit)):
                 raise Damaged(findings)
-            return
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -254,7 +268,7 @@ class WaveIndex(Readable):
         Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime, SlotBackwards, SlotConflict, GapTooLarge,
         OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index is then as it was.
         """
-        self._cached = None
+        self._let_go()
         if _is_of_spark(batch):
             return import_module(_ON_SPARK).append(self, batch, slot)
         number = None if slot is None else self.slot_number(slot)
@@ -267,7 +281,7 @@ class WaveIndex(Readable):
         They reach every sub-index and every temporary that holds their slot. Raises OutsideWindow for rows of other
         slots (older ones are dropped and counted where the index was created with late="drop").
         """
-        self._cached = None
+        self._let_go()
         if _is_of_spark(batch):
             return import_module(_ON_SPARK).amend(self, batch, slot)
         number = None if slot is None else self.slot_number(slot)
@@ -294,7 +308,7 @@ class WaveIndex(Readable):
         Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was. Raises
         PreparationOwed where the batch is in and only what follows failed. It may be sent again after any of them.
         """
-        self._cached = None
+        self._let_go()
         if self._definition.time is None:
             raise BadTime(
                 "A stream goes by the times of its rows, and this index has no time column. Use append."
@@ -342,6 +356,11 @@ class WaveIndex(Readable):
             raise BadTime(f"slot={slot!r} spans the slots {first} to {last}. Give one of them.")
         return int(first)
 
+    def _let_go(self) -> None:
+        """Before a write: let the room of what is mapped be used again. What was fetched from afar is worth keeping."""
+        if self._files.is_local:
+            self._cached = None
+
     def _current(self) -> Snapshot:
         """A snapshot of the newest commit, the same one for as long as nothing was committed."""
         try:
@@ -349,7 +368,8 @@ class WaveIndex(Readable):
         except FileNotFoundError:
             version = None  # What is missing is said when the newest commit is looked for.
         if self._cached is None or version is None or self._cached[0] != version:
-            self._cached = version, self.snapshot()
+            earlier = None if self._cached is None else self._cached[1]
+            self._cached = version, self._take(earlier)
         return self._cached[1]
 
     def __repr__(self) -> str:
@@ -374,13 +394,22 @@ def _at_hand(arriving: Arriving) -> Bring:
     return lambda manifest: contextlib.nullcontext(arriving)
 
 
-def _check_free(files: Files) -> None:
+def _check_free(files: AnyFiles) -> None:
     """Raise AlreadyExists unless there is nothing, or only what a `create` that crashed has left."""
-    there = set(files.list("")) if not files.root.is_file() else {DEFINITION}
-    begun = there <= {DATA, LOG, LOCK} and LOCK in there
-    is_leftover = begun and not files.list(DATA) and all(map(_CREATED.fullmatch, files.list(LOG)))
-    if there and not is_leftover:
-        raise AlreadyExists(
-            f"There is something at {files.root} already. Choose another path, or use wavedex.open "
-            "if it is an index."
+    try:
+        there = set(files.list(""))
+        begun = there <= {DATA, LOG, LOCK} and (LOCK in there or not files.is_local)
+        is_leftover = (
+            begun and not files.list(DATA) and all(map(_CREATED.fullmatch, files.list(LOG)))
         )
+    except NotADirectoryError:
+        raise _taken(files) from None
+    if there and not is_leftover:
+        raise _taken(files)
+
+
+def _taken(files: AnyFiles) -> AlreadyExists:
+    return AlreadyExists(
+        f"There is something at {files.root} already. Choose another path, or use wavedex.open "
+        "if it is an index."
+    )

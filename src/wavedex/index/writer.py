@@ -28,7 +28,7 @@ from wavedex.plan import (
     operation_to_json,
     plan_fold,
 )
-from wavedex.store.files import Files
+from wavedex.store.access import AnyFiles
 from wavedex.store.part import Part
 
 OPEN_PARTS_MAX = 64
@@ -42,7 +42,7 @@ K = TypeVar("K", bound=Hashable)
 class Writer:
     """Carries out plans on one index and commits them."""
 
-    def __init__(self, files: Files, definition: Definition, surroundings: Surroundings) -> None:
+    def __init__(self, files: AnyFiles, definition: Definition, surroundings: Surroundings) -> None:
         self._files = files
         self._definition = definition
         self._surroundings = surroundings
@@ -56,8 +56,10 @@ class Writer:
     def writing(self) -> Iterator[Manifest]:
         """Hold the lock, and start from the newest manifest.
 
-        What it owes is done by `prepare`, once the change is known to be a good one.
+        What it owes is done by `prepare`, once the change is known to be a good one. Raises BadDefinition where files
+        are changed in place and the index is on no local disk, ConcurrentWrite where another writer holds the lock.
         """
+        self._definition.check_place(self._files)
         with self._files.lock(LOCK):
             yield self._log.latest()
 
@@ -134,7 +136,9 @@ class Writer:
         except CommitUncertain:
             raise
         except BaseException:
-            self._engine.discard(following.commit, token)
+            # An interrupt can come after the manifest has; its files must stay then.
+            if not self._log.is_published(following):
+                self._engine.discard(following.commit, token)
             raise
         return following
 
