@@ -16,7 +16,7 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import CommitGone
-from wavedex.index.definition import Definition
+from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, Definition
 from wavedex.index.snapshot import window_of
 from wavedex.log import Log, Manifest, manifest_name
 from wavedex.store import AnyFiles, Part, open_shard
@@ -25,11 +25,6 @@ from wavedex.store.content import hash_rows
 from wavedex.store.entries import one_batch
 from wavedex.store.order import stable_order
 from wavedex.store.part import Slots
-
-CHANGE = "_change"
-"""The column of +1 for a row that entered and -1 for one that left."""
-COMMIT = "_commit"
-"""The column of the commit with which it did."""
 
 
 @dataclass(frozen=True)
@@ -101,8 +96,8 @@ class ChangeFeed:
 
 def change_schema(definition: Definition) -> pa.Schema:
     """The columns of an entry, and which change it was."""
-    return definition.schema.append(pa.field(CHANGE, pa.int32(), nullable=False)).append(
-        pa.field(COMMIT, pa.int64(), nullable=False)
+    return definition.schema.append(pa.field(CHANGE_COLUMN, pa.int32(), nullable=False)).append(
+        pa.field(COMMIT_COLUMN, pa.int64(), nullable=False)
     )
 
 

@@ -42,6 +42,10 @@ PARTS_MAX = 30_000
 """Linux lets a process map 65,530 files, and an open part is two or three of them for a moment."""
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """What views are kept as."""
+CHANGE_COLUMN = "_change"
+"""The column of +1 for a row that entered the window and -1 for one that left, in the feed of changes."""
+COMMIT_COLUMN = "_commit"
+"""The column of the commit with which it did."""
 _PLANNED_SCHEMES = ("wata-bounded", "wata-offline")
 
 
@@ -255,8 +259,9 @@ def define(
 
 
 def _check_names(schema: pa.Schema) -> None:
-    if SLOT_COLUMN in schema.names:
-        raise BadDefinition(f"The column name {SLOT_COLUMN} is taken. Rename that column.")
+    for name in (SLOT_COLUMN, CHANGE_COLUMN, COMMIT_COLUMN):
+        if name in schema.names:
+            raise BadDefinition(f"The column name {name} is taken. Rename that column.")
     twice = {name for name in schema.names if schema.names.count(name) > 1}
     if twice:
         raise BadDefinition(f"The schema has the column {min(twice)!r} twice. Rename one of them.")
