@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
@@ -75,4 +76,13 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return column
     if pt.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.cast(kind, safe=not pt.is_timestamp(kind))
+    if (pt.is_timestamp(column.type) or pt.is_duration(column.type)) and column.type.unit == "ns":
+        column = _whole_microseconds(column).cast(kind)
+    return column.cast(kind)
+
+
+def _whole_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The number of the microsecond in which each nanosecond lies, before 1970 too, where division rounds up."""
+    fine = column.cast(pa.int64())
+    whole = pc.divide(fine, 1000)
+    return pc.subtract(whole, pc.less(fine, pc.multiply(whole, 1000)).cast(pa.int64()))
