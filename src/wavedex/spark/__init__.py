@@ -5,7 +5,9 @@ Spark itself is imported when the first of these names is used, so that a pipeli
 
 from __future__ import annotations
 
+import sys
 from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -27,10 +29,18 @@ _HOMES = {
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    # The modules `session` and `sink` are found under their own names once imported: put the function there.
-    globals()[name] = value
-    return value
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
+
+class _Package(ModuleType):
+    """Python puts the modules `session` and `sink` here under their names when they are imported: keep the functions."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _HOMES and isinstance(value, ModuleType):
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package
 
 __all__ = ["Sink", "amend", "append", "probe", "session", "sink"]
