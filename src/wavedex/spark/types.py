@@ -20,6 +20,9 @@ _WIDER = {
     pa.date64(): pa.timestamp("us"),
 }
 
+_DIGITS_MAX = 38
+"""Of a decimal in Spark, which has no digits left of them to leave out either."""
+
 
 def spark_type(field: pa.Field) -> DataType:
     """The type of a column in Spark, the next wider one where Spark has none of its own. Raises SchemaMismatch."""
@@ -27,13 +30,15 @@ def spark_type(field: pa.Field) -> DataType:
     if pt.is_dictionary(kind):
         kind = kind.value_type
     kind = _WIDER.get(kind, kind)
+    refusal = SchemaMismatch(
+        f"Spark has no type for column {field.name!r} of type {field.type}. Leave it out with the option columns."
+    )
+    if pt.is_decimal(kind) and (kind.precision > _DIGITS_MAX or kind.scale < 0):
+        raise refusal
     try:
         return from_arrow_type(kind)
     except PySparkException as error:
-        raise SchemaMismatch(
-            f"Spark has no type for column {field.name!r} of type {field.type}. Leave it out with the "
-            "option columns."
-        ) from error
+        raise refusal from error
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
