@@ -240,7 +240,7 @@ class WaveIndex(Readable):
         kept = self._log.commits()
         until = kept[-1] if until_commit is None else until_commit
         numbers = [until] if since_commit is None else [*range(since_commit, until + 1)]
-        for number in numbers or [until]:
+        for number in numbers or [since_commit, until]:
             if number not in kept:
                 raise CommitGone(
                     f"Commit {number} is not there: the index keeps {kept[0]} to {kept[-1]}. Ask for those, "
