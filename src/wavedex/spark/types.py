@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
@@ -22,6 +23,9 @@ _WIDER = {
     pa.date64(): pa.timestamp("us"),
 }
 
+_DIGITS_MAX = 38
+"""Of a decimal in Spark, which has no digits left of them to leave out either."""
+
 
 def spark_type(field: pa.Field) -> DataType:
     """The type of a column in Spark, the next wider one where Spark has none of its own. Raises SchemaMismatch."""
@@ -29,13 +33,15 @@ def spark_type(field: pa.Field) -> DataType:
     if pt.is_dictionary(kind):
         kind = kind.value_type
     kind = _WIDER.get(kind, kind)
+    refusal = SchemaMismatch(
+        f"Spark has no type for column {field.name!r} of type {field.type}. Leave it out with the option columns."
+    )
+    if pt.is_decimal(kind) and (kind.precision > _DIGITS_MAX or kind.scale < 0):
+        raise refusal
     try:
         return from_arrow_type(kind)
     except PySparkException as error:
-        raise SchemaMismatch(
-            f"Spark has no type for column {field.name!r} of type {field.type}. Leave it out with the "
-            "option columns."
-        ) from error
+        raise refusal from error
 
 
 def arrow_schema(schema: StructType) -> pa.Schema:
@@ -78,4 +84,13 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return column
     if pt.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.cast(kind, safe=not pt.is_timestamp(kind))
+    if (pt.is_timestamp(column.type) or pt.is_duration(column.type)) and column.type.unit == "ns":
+        column = _whole_microseconds(column).cast(kind)
+    return column.cast(kind)
+
+
+def _whole_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The number of the microsecond in which each nanosecond lies, before 1970 too, where division rounds up."""
+    fine = column.cast(pa.int64())
+    whole = pc.divide(fine, 1000)
+    return pc.subtract(whole, pc.less(fine, pc.multiply(whole, 1000)).cast(pa.int64()))
