@@ -6,9 +6,10 @@ of the same shape says how many slots a transition writes; the constants say wha
 
 from __future__ import annotations
 
-import json
+import argparse
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil
 from pathlib import Path
@@ -16,11 +17,14 @@ from pathlib import Path
 import pyarrow as pa
 
 import wavedex as wx
+from bench.report import describe_machine
 from bench.workload import SCHEMA, make_workload
 from wavedex.log import Log, Manifest, SubIndex
 from wavedex.store.files import FileRef
 from wavedex.store.part import Part
 
+PAGE = Path(__file__).parents[1] / "docs" / "scale.md"
+BEGIN, END = "<!-- tables: python -m bench.scale --write -->", "<!-- end -->"
 TB = 10**12
 WINDOW_BYTES = 100 * TB
 WINDOW = 30
@@ -168,10 +172,25 @@ def tables(constants: dict[str, float]) -> str:
     return "\n".join(lines)
 
 
-def main() -> None:
+def page_with(tables: str, machine: str) -> str:
+    """The page with these tables in it."""
+    text = PAGE.read_text(encoding="utf-8")
+    head, rest = text.split(BEGIN)
+    return f"{head}{BEGIN}\n\n{tables}\n\nMeasured on {machine}.\n\n{END}{rest.split(END)[1]}"
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.scale", description=__doc__)
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/scale.md")
+    chosen = parser.parse_args(arguments)
     constants = measure_constants()
-    print(json.dumps(constants, indent=2))
-    print(tables(constants))
+    machine = describe_machine()
+    shown = tables(constants)
+    speeds = f"{constants['build_mb_s']:.0f} MB/s to build and {constants['merge_mb_s']:.0f} MB/s to merge"
+    where = f"one core of {machine['processor']}: {speeds}, {constants['file_to_raw']:.2f} bytes on disk a raw byte"
+    print(shown, where, sep="\n\n")
+    if chosen.write:
+        PAGE.write_text(page_with(shown, where), encoding="utf-8")
 
 
 if __name__ == "__main__":
