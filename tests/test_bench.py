@@ -68,3 +68,28 @@ def test_the_workload_is_the_same_for_the_same_seed_and_has_the_promised_shape()
     assert counts.max() > 100
     found = one.window(1, 2).counts(one.probes)
     assert found.count(0) == 10
+
+
+def test_the_page_on_scale_has_the_work_that_an_index_of_that_shape_does():
+    from bench.scale import PAGE, work_of
+
+    page = PAGE.read_text(encoding="utf-8")
+    for name, update in (("wata", "runs"), ("wata", "packed-shadow"), ("rata", "runs")):
+        work = work_of(name, update)
+        row = next(
+            line for line in page.splitlines() if line.startswith(f"| `{name}`, `{update}` |")
+        )
+        cells = [cell.strip() for cell in row.split("|")]
+        assert cells[2] == f"{work.transition:.1f}"
+        assert cells[5] == f"{work.preparation:.1f}"
+
+
+def test_what_spark_adds_is_measured_and_checked(tmp_path, capsys):
+    from bench.spark import main
+
+    report = main(["--quick", "--json", str(tmp_path / "spark.json"), "--folder", str(tmp_path)])
+    assert report["checked"]
+    assert report["results"]["scan"]["files_of_a_key"] < report["results"]["scan"]["files"]
+    for update in ("packed-shadow", "runs"):
+        assert 0.95 < report["results"][f"slide, {update}"]["ratio"] < 1.05
+    assert "grouped sum" in capsys.readouterr().out

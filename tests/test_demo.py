@@ -17,13 +17,15 @@ def demo():
     return runpy.run_path(str(DEMO))
 
 
-def test_the_demo_indexes_forty_days_and_every_answer_is_right(demo, tmp_path, capfd):
+def test_the_demo_indexes_forty_days_through_spark_and_every_answer_is_right(demo, tmp_path, capfd):
+    demo["main"](["--days", "40", "--folder", str(tmp_path)])
+    said = capfd.readouterr()
+    assert "34,701 flights" in said.out
+    assert "498 without a tail number were skipped" in said.out
+    assert "Spark SQL" in said.out
+    assert "batch 6 of 6: 34,203 rows" in said.err
     path = tmp_path / "flights.wx"
-    demo["main"](["--days", "40", "--path", str(path)])
-    said = capfd.readouterr().out
-    assert "34,701 flights" in said
-    assert "498 without a tail number were skipped" in said
-    assert f"wavedex verify {path}" in said
+    assert f"wavedex verify {path}" in said.out
     idx = wx.open(path)
     assert idx.probe("N14228").num_rows == 13
     assert idx.scan().read_all().num_rows == 25_384
@@ -41,9 +43,8 @@ def test_the_flights_are_those_of_2013(demo):
 
 def test_the_demo_replaces_only_an_index_of_an_earlier_run(demo, tmp_path):
     (tmp_path / "letters.txt").write_text("mine")
-    schema = demo["read_flights"]().schema
     with pytest.raises(SystemExit, match="not an index"):
-        demo["create"](tmp_path, schema)
+        demo["clear"](tmp_path)
     assert (tmp_path / "letters.txt").read_text() == "mine"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import re
+import subprocess
 import sys
 import urllib.parse
 from pathlib import Path
@@ -24,12 +25,9 @@ def name_of(page: Path) -> str:
     return str(page.relative_to(ROOT))
 
 
-def examples() -> list[object]:
-    return [
-        pytest.param(page, number, id=f"{name_of(page)}-{number}")
-        for page in PAGES
-        for number, _ in enumerate(_PYTHON.findall(page.read_text(encoding="utf-8")))
-    ]
+def examples_of(page: Path) -> str:
+    """The examples of a page, which follow one another."""
+    return "\n".join(_PYTHON.findall(page.read_text(encoding="utf-8")))
 
 
 @pytest.fixture(scope="module")
@@ -45,11 +43,16 @@ def draw() -> ModuleType:
     return module
 
 
-@pytest.mark.parametrize(("page", "number"), examples())
-def test_an_example_runs(page: Path, number: int, tmp_path, monkeypatch, capsys):
-    source = _PYTHON.findall(page.read_text(encoding="utf-8"))[number]
-    monkeypatch.chdir(tmp_path)
-    exec(compile(source, f"{name_of(page)}, example {number}", "exec"), {"__name__": "example"})
+@pytest.mark.parametrize("page", [*filter(examples_of, PAGES)], ids=name_of)
+def test_the_examples_of_a_page_run(page: Path, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", examples_of(page)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
 
 
 def test_the_readme_has_an_example():

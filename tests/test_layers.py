@@ -44,6 +44,16 @@ for update in ("in-place", "simple-shadow", "packed-shadow", "runs"):
     assert not modules_after(code) & {"pyspark", "numba", "polars"}
 
 
+def test_a_local_index_imports_no_other_file_systems(tmp_path):
+    code = f"""
+import pyarrow as pa, wavedex as wx
+schema = pa.schema([("k", pa.int64())])
+wx.WaveIndex.create({str(tmp_path)!r} + "/x", schema, key="k", window=3)
+wx.open("file://" + {str(tmp_path)!r} + "/x").probe(1)
+"""
+    assert "pyarrow.fs" not in modules_after(code)
+
+
 def imports_of(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):

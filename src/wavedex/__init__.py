@@ -35,9 +35,10 @@ __version__ = "0.1.0"
 def open(  # noqa: A001 - the contract's name
     path: str | os.PathLike[str], *, surroundings: Surroundings | None = None
 ) -> WaveIndex:
-    """Open the index at a path, to read from it and to write to it.
+    """Open the index at a path or URI, to read from it and to write to it.
 
-    Raises NotAnIndex where there is none, NewerFormat where a newer Wavedex wrote it.
+    Raises NotAnIndex where there is none, NewerFormat where a newer Wavedex wrote it, BadPath or DiskFailed
+    where a URI names no place or one that cannot be reached.
     """
     return WaveIndex.open(path, surroundings=surroundings)
 

@@ -63,6 +63,10 @@ class NotAnIndex(WavedexError):
     """The path holds no index."""
 
 
+class BadPath(WavedexError):
+    """A path or URI names no place that Wavedex can use."""
+
+
 class NewerFormat(WavedexError):
     """The index was written by a newer version of Wavedex."""
 
@@ -127,6 +131,10 @@ class CommitGone(WavedexError):
     """A commit that was asked for is not kept any more, or was never there."""
 
 
+class BadSource(WavedexError):
+    """Spark cannot read the source of a pipeline, or run its query."""
+
+
 class NoJava(WavedexError):
     """Spark cannot run: there is no Java, or one that is too old."""
 
@@ -144,7 +152,7 @@ class DiskFull(WavedexError):
 
 
 class DiskFailed(WavedexError):
-    """The disk or its file system refused a change."""
+    """The disk or its file system refused a change, or a remote one an answer."""
 
 
 class WriteFailed(WavedexError):
@@ -168,9 +176,13 @@ class Damaged(WavedexError):
         advice = "Restore the named files from a copy, or build the index anew from its source."
         super().__init__(f"{head}: {'; '.join(self.findings)}. {advice}")
 
+    def __reduce__(self) -> tuple[type[Damaged], tuple[tuple[str, ...]]]:
+        """As it comes back from another process: with its findings, which the message is made of."""
+        return type(self), (self.findings,)
+
 
 class CommitUncertain(WavedexError):
-    """A commit can be read, but the disk did not say that it lasts."""
+    """A commit was made, or may have been, but the disk did not say that it lasts."""
 
 
 class PreparationOwed(WavedexError):

@@ -19,7 +19,7 @@ from typing import Any
 import xxhash
 
 from wavedex.errors import CommitUncertain, ConcurrentWrite, Damaged, NotAnIndex, WavedexError
-from wavedex.store.files import FileRef, Files
+from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.part import Part, Slots, from_ranges, to_ranges
 
 LOG = "log"
@@ -84,7 +84,8 @@ class Manifest:
     `state` is the scheme's, None while the index is new; `owed` the operations of a preparation that was not done yet;
     `batch` is what the last append was known by, the rows that it pushed out again included; `delivered` says for each slot of the window which rows it was appended with, `rows` how many rows each slot has that
     is in a sub-index; `totals` counts since the beginning. `open` is the delta: what streams brought for slots that are
-    not sealed yet. `streams` has the last batch and the watermark of every stream that feeds the index, by its name.
+    not sealed yet. `streams` has the last batch and the watermark of every stream that feeds the index, by its name;
+    `marks` says how far a source that is read piece by piece has come, by the name of the last piece.
     """
 
     commit: int
@@ -100,6 +101,7 @@ class Manifest:
     totals: Mapping[str, int] = field(default_factory=dict)
     open: SubIndex | None = None
     streams: Mapping[str, Progress] = field(default_factory=dict)
+    marks: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def shown(self) -> dict[str, SubIndex]:
@@ -163,6 +165,7 @@ class Manifest:
             "totals": dict(self.totals),
             "open": None if self.open is None else self.open.to_json(),
             "streams": {name: asdict(progress) for name, progress in self.streams.items()},
+            "marks": dict(self.marks),
         }
         text = json.dumps(body, separators=(",", ":"))
         checksum = xxhash.xxh64_hexdigest(text.encode())
@@ -192,6 +195,7 @@ class Manifest:
                 totals=body["totals"],
                 open=None if body["open"] is None else SubIndex.from_json(body["open"]),
                 streams={name: Progress(**data) for name, data in body["streams"].items()},
+                marks=body["marks"],
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"{name} is no manifest ({error})") from error
@@ -205,7 +209,7 @@ def manifest_name(commit: int) -> str:
 class Log:
     """The manifests of one index."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: AnyFiles) -> None:
         self.files = files
 
     def commits(self) -> list[int]:
@@ -238,7 +242,8 @@ class Log:
 
         REQUIRES: the content of every file that it names lasts.
         Raises ConcurrentWrite where another writer was first; nothing has changed then. Raises CommitUncertain where
-        the manifest is there and the disk does not say whether it lasts; the files that it names must stay then.
+        the manifest is there, or may be, and the disk does not say whether it lasts; the files that it names must stay
+        then. What interrupts is raised as it is: ask `is_published` what came of the commit.
         """
         draft = f"{LOG}/{manifest.commit:020d}.{token}.tmp"
         try:
@@ -247,6 +252,11 @@ class Log:
             self.files.sync(draft)
             self.files.link(draft, manifest_name(manifest.commit))
         except BaseException as error:
+            if isinstance(error, Exception) and self.is_published(manifest):
+                raise CommitUncertain(
+                    f"Commit {manifest.commit} was made, or may have been: {error} Look to the disk; an append may "
+                    "then be repeated, an amendment only if its rows are not there."
+                ) from error
             self.files.remove(draft)
             # A writer that was faster may have taken the number, or cleared the draft away.
             if not isinstance(error, FileExistsError | FileNotFoundError):
@@ -264,19 +274,32 @@ class Log:
                 "Look to the disk; an append may then be repeated, an amendment only if its rows are not there."
             ) from error
 
+    def is_published(self, manifest: Manifest) -> bool:
+        """Whether a manifest is there, or may be: False only where it certainly is not."""
+        try:
+            return self.files.read(manifest_name(manifest.commit)) == manifest.to_bytes()
+        except FileNotFoundError:
+            return False
+        except (WavedexError, OSError):
+            return True
+
     def vacuum(self, keep: int) -> list[str]:
         """Remove all but the newest `keep` manifests and the files that none of the kept ones names.
 
-        Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held. Returns what was removed.
+        Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held, where there are locks. Returns
+        what was removed.
         """
-        removed = [f"{LOG}/{name}" for name in self.files.list(LOG) if name.endswith(".tmp")]
+        newest = max(self.commits(), default=-1)
+        drafts = [name for name in self.files.list(LOG) if name.endswith(".tmp")]
+        removed = [f"{LOG}/{name}" for name in drafts if self._is_over(name, newest)]
         for name in removed:
             self.files.remove(name)
         old = self.commits()[:-keep]
         staged = [f"{STAGED}/{name}" for name in self.files.list(STAGED)]
         formerly = {name for commit in old for name in self.read(commit).files} if staged else ()
         removed += [name for name in map(manifest_name, old) if self.files.remove_unpinned(name)]
-        data = [f"{DATA}/{name}" for name in self.files.list(DATA) if _IS_OURS.match(name)]
+        ours = [name for name in self.files.list(DATA) if _IS_OURS.match(name)]
+        data = [f"{DATA}/{name}" for name in ours if self._is_over(name, newest)]
         over = [name for name in staged if name in formerly or self._is_old(name)]
         return removed + self.remove_unnamed([*data, *over])
 
@@ -296,3 +319,11 @@ class Log:
             return self.files.age_s(name) > STAGED_HOURS_KEPT * 3600
         except FileNotFoundError:
             return False  # Its writer was faster.
+
+    def _is_over(self, name: str, newest: int) -> bool:
+        """Whether nobody can be at work on a file, whose name begins with the commit that it was written for.
+
+        A lock keeps others out. Where there is none, a commit that is still to come may be another writer's.
+        """
+        number = re.match(r"\d+", name)
+        return self.files.is_local or number is None or int(number[0]) <= newest

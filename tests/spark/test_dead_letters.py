@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import wavedex as wx
-from wavedex import spark as wxs
 from wavedex.index import feeding
 from wavedex.index.arriving import arrive
 from wavedex.index.feeding import Batch
+from wavedex.spark.streaming import dead_letters
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64())])
 
@@ -33,7 +33,7 @@ def test_dead_letters_and_their_names_last_before_the_batch_is_committed(tmp_pat
     folder = tmp_path / "late"
     batch = Batch("s", 1, 0)
     rows = arrive(pa.Table.from_pylist([late, now], SCHEMA), index.definition, None)
-    aside = wxs.sink(index.path, delay=0, dead_letters=folder)._set_aside(index, batch)
+    aside = dead_letters(folder, index, batch)
     fed = feeding.feed(index.writer, index.definition, lambda _: nullcontext(rows), batch, aside)
     assert (fed.rows, fed.late) == (1, 1)
     [letters] = folder.iterdir()

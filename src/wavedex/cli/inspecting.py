@@ -59,6 +59,8 @@ def _header(about: dict[str, Any]) -> Table:
         "size": human_bytes(about["bytes"]),
         "commit": f"{about['commit']:,}, written at {about['written_at']}",
     }
+    for name, stream in about["streams"].items():
+        facts["fed by"] = f"{name}, up to batch {stream['batch']:,}"
     grid = Table.grid(padding=(0, 2))
     for name, fact in facts.items():
         grid.add_row(Text(name, style="dim"), Text(printable(fact)))
@@ -70,7 +72,8 @@ def _pictures(about: dict[str, Any], label: Callable[[int], str], width: int) ->
     from rich.table import Table
     from rich.text import Text
 
-    subs = {**about["sub_indexes"], **about["temporaries"]}
+    delta = {} if about["open"] is None else {"open": about["open"]}
+    subs = {**about["sub_indexes"], **delta, **about["temporaries"]}
     texts = {
         name: (f"{sub['rows']:,} row{'s' * (sub['rows'] != 1)}", human_bytes(sub["bytes"]))
         for name, sub in subs.items()

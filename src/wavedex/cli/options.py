@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -18,7 +17,7 @@ class Format(StrEnum):
     arrow = "arrow"
 
 
-Index = Annotated[Path, typer.Argument(metavar="INDEX", help="The folder of the index.")]
+Index = Annotated[str, typer.Argument(metavar="INDEX", help="The folder of the index, or its URI.")]
 Since = Annotated[
     str | None,
     typer.Option(

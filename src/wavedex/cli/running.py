@@ -5,7 +5,8 @@ The file is checked before anything of Spark is loaded, so that its mistakes are
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ from wavedex.errors import SparkMissing
 
 if TYPE_CHECKING:
     from wavedex.spark.pipeline import Pipeline
+    from wavedex.spark.runner import Step
 
 
 def run(
@@ -40,9 +42,37 @@ def run(
         return
     if find_spec("pyspark") is None:
         raise SparkMissing("Spark is not installed. Install it: pip install 'wavedex[spark]'")
-    import_module("wavedex.spark.runner").run(
-        read, once=once, say=lambda text: typer.echo(printable(text))
-    )
+    runner = import_module("wavedex.spark.runner")
+    with _progress(_said_of(read)) as tell:
+        runner.run(read, once=once, tell=tell)
+
+
+@contextmanager
+def _progress(title: str) -> Iterator[Callable[[Step], None]]:
+    """A bar on a terminal, and a line for each batch elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(printable(title), markup=False)
+    if not console.is_terminal:
+        yield lambda step: console.print(f"{_batches(step)}: {_figures(step)}", markup=False)
+        return
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("starting Spark", total=None)
+        yield lambda step: progress.update(
+            bar, completed=step.done, total=step.total, description=_figures(step)
+        )
+
+
+def _batches(step: Step) -> str:
+    return f"batch {step.done}" + (f" of {step.total}" if step.total is not None else "")
+
+
+def _figures(step: Step) -> str:
+    slots = f", {step.slots[0]} to {step.slots[-1]}" if step.slots else ""
+    return f"{step.rows:,} rows{slots}, {step.rate:,.0f} rows/s"
 
 
 def _said_of(pipeline: Pipeline) -> str:

@@ -19,9 +19,9 @@ from wavedex.engine.technique import Bench, Technique
 from wavedex.log import DATA
 from wavedex.plan import Operation
 from wavedex.slots import Slotting
+from wavedex.store.access import AnyFiles
 from wavedex.store.arrow import to_arrow
 from wavedex.store.entries import EntrySpec
-from wavedex.store.files import Files
 from wavedex.store.inplace import Updater
 from wavedex.store.part import Part, Slots
 from wavedex.store.room import Sizes
@@ -31,7 +31,7 @@ from wavedex.store.room import Sizes
 class Workshop:
     """What is the same for all shards and all plans of an index."""
 
-    files: Files
+    files: AnyFiles
     spec: EntrySpec
     slotting: Slotting
     technique: Technique

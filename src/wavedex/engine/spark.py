@@ -3,18 +3,31 @@
 A task runs the very function that the local engine runs, on the executor where it is, and sends back what its shard is
 made of then. Shards in which nothing is to be written are settled on the driver. Old data is never shuffled: a task opens
 its own shard's files. An attempt writes under names of its own, so that failed, repeated and speculative ones leave only
-files that nobody names.
+files that nobody names. What is wrong with files, disk or memory comes back as an answer and is raised on the driver by
+its name: another attempt would meet it again.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
+import pyarrow as pa
+from py4j.protocol import Py4JError
 from pyspark import SparkContext, TaskContext
+from pyspark.errors import PySparkException
 
 from wavedex.engine.base import Engine, Parts
 from wavedex.engine.shard import ShardTask, Workshop, needs_writing, run_shard
+from wavedex.errors import SparkFailed, WavedexError
+
+_TOLD = (WavedexError, pa.ArrowException, MemoryError, FileNotFoundError)
+"""What `Engine.run` has names for."""
+_REASON_CHARS_MAX = 2_000
+_TRACE = re.compile(r"\s|Traceback|Caused by:|An error occurred while calling")
+_JAVA_CLASS = re.compile(r"^: [\w.$]+: ")
 
 
 class SparkEngine(Engine):
@@ -42,12 +55,45 @@ class SparkEngine(Engine):
     def _send(self, tasks: list[ShardTask]) -> list[tuple[int, Parts]]:
         open_workshop = self._open_workshop
 
-        def run(mine: Iterable[ShardTask]) -> Iterator[tuple[int, Parts]]:
-            context = TaskContext.get()
-            assert context is not None
-            workshop = open_workshop()
+        def run(mine: Iterable[ShardTask]) -> Iterator[tuple[int, Parts | Exception]]:
             for task in mine:
-                own = replace(task, token=f"{task.token}-{context.taskAttemptId():x}")
-                yield task.shard, run_shard(workshop, own)
+                yield task.shard, _answer(open_workshop, task)
 
-        return self._context.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
+        with spark_errors(f"writing the shards of {self.workshop.files.root}"):
+            answers = self._context.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
+        results = []
+        for shard, answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+            results.append((shard, answer))
+        return results
+
+
+def _answer(open_workshop: Callable[[], Workshop], task: ShardTask) -> Parts | Exception:
+    """What a task sends back: the parts of its shard, or what is wrong."""
+    context = TaskContext.get()
+    assert context is not None
+    own = replace(task, token=f"{task.token}-{context.taskAttemptId():x}")
+    try:
+        return run_shard(open_workshop(), own)
+    except _TOLD as error:
+        return error
+
+
+@contextmanager
+def spark_errors(what: str) -> Iterator[None]:
+    """Give what Spark raises a name, and the reason that lies below its traces."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkFailed(
+            f"Spark gave up on {what}; nothing of it was kept. It says: {reason(str(error))}"
+        ) from error
+
+
+def reason(text: str) -> str:
+    """What Spark and Python say themselves, in one line, without the frames of their traces and what led to them."""
+    said = text.split("JVM stacktrace:")[0].splitlines()
+    lines = [line for line in said if line.strip() and not _TRACE.match(line)]
+    own = dict.fromkeys(_JAVA_CLASS.sub("", line) for line in lines)
+    return " ".join(own)[:_REASON_CHARS_MAX]

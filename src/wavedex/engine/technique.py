@@ -21,9 +21,9 @@ from wavedex.engine.draft import Draft
 from wavedex.errors import TooLarge, UnknownScheme
 from wavedex.slots import Slotting
 from wavedex.store import open_shard
+from wavedex.store.access import AnyFiles
 from wavedex.store.contiguous import build_contiguous, copy_contiguous
 from wavedex.store.entries import EntrySpec, concat
-from wavedex.store.files import Files
 from wavedex.store.inplace import Updater
 from wavedex.store.packed import build_packed
 from wavedex.store.part import Part, Slots
@@ -38,7 +38,7 @@ class Bench:
     `rows_of` gives those of some slots. `stem` makes names for new files.
     """
 
-    files: Files
+    files: AnyFiles
     spec: EntrySpec
     slotting: Slotting
     present: tuple[Part, ...]

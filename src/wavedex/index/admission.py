@@ -57,7 +57,8 @@ def admit(
         _check_passed(slots, identities, state, manifest.delivered, definition)
         slots = [number for number in slots if number > state.newest]
     if slots:
-        check_gaps(slots, state, definition)
+        # Slots that are open are not empty, and no row may push them out from afar.
+        check_gaps(sorted(manifest.open_slots.union(slots)), state, definition)
     return Admitted(rows.only(slots), slots, {number: identities[number] for number in slots}, late)
 
 

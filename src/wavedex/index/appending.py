@@ -6,7 +6,7 @@ committed is cleared away by the one who brought it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 
@@ -39,8 +39,17 @@ class Appended:
     expired: int = 0
 
 
-def append(writer: Writer, definition: Definition, bring: Bring, number: int | None) -> Appended:
-    """Append the next slot or slots; `number` is the slot where the caller said which one it is."""
+def append(
+    writer: Writer,
+    definition: Definition,
+    bring: Bring,
+    number: int | None,
+    marks: Mapping[str, str] | None = None,
+) -> Appended:
+    """Append the next slot or slots; `number` is the slot where the caller said which one it is.
+
+    `marks` are noted in the same commit: how far the sources of the rows have come.
+    """
     with writer.writing() as manifest, bring(manifest) as arriving:
         state = state_of(manifest)
         admitted = admission.admit(arriving, number, state, manifest, definition)
@@ -65,6 +74,7 @@ def append(writer: Writer, definition: Definition, bring: Bring, number: int | N
                 "null_keys": arriving.null_keys,
                 "late": admitted.late,
             },
+            marks=marks,
         )
         writer.finish(manifest)
     return Appended(

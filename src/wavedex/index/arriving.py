@@ -174,7 +174,9 @@ def _exploded(table: pa.Table, definition: Definition) -> pa.Table:
     keys = table.column(definition.key)
     if not is_list(keys.type) or is_list(definition.schema.field(definition.key).type):
         return table
-    keys = keys.combine_chunks()
+    # Arrow counts the values below a list that is null in one of these functions and not in the other.
+    table = table.filter(pc.is_valid(keys))
+    keys = table.column(definition.key).combine_chunks()
     records = table.take(pc.list_parent_indices(keys))
     return records.set_column(
         table.column_names.index(definition.key), definition.key, pc.list_flatten(keys)

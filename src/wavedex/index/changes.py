@@ -7,26 +7,24 @@ are never replaced; then the parts that both name are passed over, and rows are 
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from wavedex.index.definition import Definition
+from wavedex.errors import CommitGone
+from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, Definition
 from wavedex.index.snapshot import window_of
-from wavedex.log import Manifest
-from wavedex.store import Files, Part, open_shard
+from wavedex.log import Log, Manifest, manifest_name
+from wavedex.store import AnyFiles, Part, open_shard
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import hash_rows
 from wavedex.store.entries import one_batch
 from wavedex.store.order import stable_order
 from wavedex.store.part import Slots
-
-CHANGE = "_change"
-"""The column of +1 for a row that entered and -1 for one that left."""
-COMMIT = "_commit"
-"""The column of the commit with which it did."""
 
 
 @dataclass(frozen=True)
@@ -43,10 +41,63 @@ class ShardChange:
     left: tuple[Part, ...]
 
 
+class ChangeFeed:
+    """The changes of one index: found by the manifests, then read from the files, perhaps in another process."""
+
+    def __init__(self, files: AnyFiles, definition: Definition) -> None:
+        self._files = files
+        self._definition = definition
+        self._log = Log(files)
+
+    def find(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
+        """The shards that changed between two commits. Raises CommitGone."""
+        kept = self._log.commits()
+        until = kept[-1] if until_commit is None else until_commit
+        since = until if since_commit is None else since_commit
+        # Both ends, whichever is first: a commit that was never there is not one after which nothing changed.
+        for number in chain((since, until), range(since, until)):
+            if number not in kept:
+                raise CommitGone(
+                    f"Commit {number} is not there: the index keeps {kept[0]} to {kept[-1]}. Ask for those, "
+                    "read more often, or create the index with a larger keep_commits."
+                )
+        manifests = [self._read_commit(number) for number in range(since, until + 1)]
+        if since_commit is None:
+            return [*find_changes(self._definition, None, manifests[0])]
+        return [
+            change
+            for before, after in pairwise(manifests)
+            for change in find_changes(self._definition, before, after)
+        ]
+
+    def read(self, changes: Iterable[ShardChange]) -> Iterator[pa.RecordBatch]:
+        """The rows of changes, one batch each. Raises CommitGone."""
+        for change in changes:
+            try:
+                # Where files are updated in place, the commits are held so that nobody writes into their room.
+                with contextlib.ExitStack() as pins:
+                    if self._definition.technique.changes_files:
+                        for number in (change.commit, change.since):
+                            if number is not None:
+                                pins.enter_context(self._files.pin(manifest_name(number)))
+                    yield read_change(self._files, self._definition, change)
+            except FileNotFoundError as error:
+                raise CommitGone(
+                    f"Commit {change.commit} or the one before it was removed while it was read "
+                    f"({error.filename}). Read more often, or create the index with a larger keep_commits."
+                ) from error
+
+    def _read_commit(self, number: int) -> Manifest:
+        try:
+            return self._log.read(number)
+        except FileNotFoundError:
+            raise CommitGone(f"Commit {number} was removed meanwhile. Ask again.") from None
+
+
 def change_schema(definition: Definition) -> pa.Schema:
     """The columns of an entry, and which change it was."""
-    return definition.schema.append(pa.field(CHANGE, pa.int32(), nullable=False)).append(
-        pa.field(COMMIT, pa.int64(), nullable=False)
+    return definition.schema.append(pa.field(CHANGE_COLUMN, pa.int32(), nullable=False)).append(
+        pa.field(COMMIT_COLUMN, pa.int64(), nullable=False)
     )
 
 
@@ -69,7 +120,7 @@ def find_changes(
             yield ShardChange(since, after.commit, shard, tuple(entered), tuple(left))
 
 
-def read_change(files: Files, definition: Definition, change: ShardChange) -> pa.RecordBatch:
+def read_change(files: AnyFiles, definition: Definition, change: ShardChange) -> pa.RecordBatch:
     """The rows of a change, with the two columns that say which. Raises FileNotFoundError where its files are gone."""
     entered = _read(files, definition, change.entered)
     left = _read(files, definition, change.left)
@@ -99,7 +150,7 @@ def _slots(parts: Iterable[Part]) -> Slots:
     return frozenset().union(*(part.shown for part in parts))
 
 
-def _read(files: Files, definition: Definition, parts: Iterable[Part]) -> pa.Table:
+def _read(files: AnyFiles, definition: Definition, parts: Iterable[Part]) -> pa.Table:
     batches = []
     for part in parts:
         opened = open_shard(files, definition.spec, part)

@@ -29,6 +29,7 @@ from wavedex.errors import (
     UnknownScheme,
 )
 from wavedex.plan import SCHEMES, Scheme, options_of, scheme
+from wavedex.store.access import AnyFiles, needs_local_disk
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import hash_rows
 from wavedex.store.entries import SLOT_COLUMN, EntrySpec
@@ -41,6 +42,10 @@ PARTS_MAX = 30_000
 """Linux lets a process map 65,530 files, and an open part is two or three of them for a moment."""
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """What views are kept as."""
+CHANGE_COLUMN = "_change"
+"""The column of +1 for a row that entered the window and -1 for one that left, in the feed of changes."""
+COMMIT_COLUMN = "_commit"
+"""The column of the commit with which it did."""
 _PLANNED_SCHEMES = ("wata-bounded", "wata-offline")
 
 
@@ -95,6 +100,11 @@ class Definition:
     def sizes(self) -> Sizes:
         """The sizes of room in buckets that grow."""
         return Sizes(self.growth, self.first_room)
+
+    def check_place(self, files: AnyFiles) -> None:
+        """Raise BadDefinition where an index like this cannot be written to."""
+        if self.technique.writes_into_files and not files.is_local:
+            raise needs_local_disk(files.root)
 
     def to_bytes(self) -> bytes:
         """The content of `index.json`."""
@@ -249,8 +259,9 @@ def define(
 
 
 def _check_names(schema: pa.Schema) -> None:
-    if SLOT_COLUMN in schema.names:
-        raise BadDefinition(f"The column name {SLOT_COLUMN} is taken. Rename that column.")
+    for name in (SLOT_COLUMN, CHANGE_COLUMN, COMMIT_COLUMN):
+        if name in schema.names:
+            raise BadDefinition(f"The column name {name} is taken. Rename that column.")
     twice = {name for name in schema.names if schema.names.count(name) > 1}
     if twice:
         raise BadDefinition(f"The schema has the column {min(twice)!r} twice. Rename one of them.")

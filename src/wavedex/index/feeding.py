@@ -7,7 +7,7 @@
 4. The slots that it has passed are sealed, in a commit of its own: that is the scheme's transition, which finds their
    rows in the delta. Nothing expires before.
 
-Where it is cut off between the two commits, the next batch, or the same one again, seals first.
+Where it is cut off between the two commits, the next batch, or the same one again, seals what is left.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wavedex.errors import AnotherStream, StreamOutOfStep
+from wavedex.errors import AnotherStream, PreparationOwed, StreamOutOfStep
 from wavedex.index.admission import check_gaps
 from wavedex.index.appending import Bring, amendments
 from wavedex.index.arriving import Arriving, nothing
@@ -78,7 +78,10 @@ def feed(
     batch: Batch,
     set_aside: Callable[[Arriving], object] | None = None,
 ) -> Fed:
-    """Take one batch of a stream. Raises AnotherStream, StreamOutOfStep, GapTooLarge and what bringing raises."""
+    """Take one batch of a stream. Raises AnotherStream, StreamOutOfStep, GapTooLarge and what bringing raises.
+
+    Raises PreparationOwed where the batch is in and only what follows failed.
+    """
     with writer.writing() as manifest:
         progress = _check_turn(manifest, batch)
         if progress is not None and progress.batch == batch.number:
@@ -106,7 +109,13 @@ def feed(
                 },
                 streams={batch.stream: Progress(batch.number, watermark)},
             )
-        manifest, sealed = _seal(writer, definition, manifest, watermark)
+        try:
+            manifest, sealed = _seal(writer, definition, manifest, watermark)
+        except Exception as error:
+            raise PreparationOwed(
+                f"The batch is in the index as commit {manifest.commit}, but sealing the slots that are over "
+                f"failed: {error} The next batch does it, or this one again, of which no row enters twice."
+            ) from error
         writer.finish(manifest)
     return Fed(
         manifest.commit,
@@ -146,7 +155,7 @@ def _sort_out(
     arriving: Arriving, manifest: Manifest, definition: Definition, watermark: int | None
 ) -> _Sorted:
     state = state_of(manifest)
-    newest = _LEAST if state is None else state.newest
+    newest = _LEAST - 1 if state is None else state.newest
     oldest = _LEAST if state is None else newest - definition.window + 1
     entering = [
         slot
@@ -164,7 +173,7 @@ def _sort_out(
 def _check_ahead(entering: Arriving, manifest: Manifest, definition: Definition) -> None:
     """Refuse rows far ahead of all others, which would push the whole window out."""
     state = state_of(manifest)
-    newest = _LEAST if state is None else state.newest
+    newest = _LEAST - 1 if state is None else state.newest
     ahead = {slot for slot in entering.summary if slot > newest} - manifest.open_slots
     if ahead:
         check_gaps(sorted(manifest.open_slots | ahead), state, definition)

@@ -123,7 +123,7 @@ class Readable(ABC):
         return pa.RecordBatchReader.from_batches(schema, batches(snapshot))
 
     def files(self, since: Any = None, until: Any = None) -> list[str]:
-        """The paths of the files in which the entries of a span of time lie, for other tools to read.
+        """The paths, or URIs, of the files in which the entries of a span of time lie, for other tools to read.
 
         A file may hold rows outside of it too: filter by the time column.
         """

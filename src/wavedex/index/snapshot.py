@@ -16,7 +16,7 @@ from wavedex.errors import MissingColumn
 from wavedex.index.definition import Definition
 from wavedex.index.readable import Readable
 from wavedex.log import Manifest, manifest_name
-from wavedex.store import Files, Part, Range, Shard, open_shard
+from wavedex.store import AnyFiles, FileRef, Part, Range, Shard, open_shard
 from wavedex.store.part import Slots
 
 Target = tuple[Shard, Range | None]
@@ -29,23 +29,32 @@ SELECTIONS_MAX = 1024
 class Snapshot(Readable):
     """The window at one commit. It never changes, and none of its methods sees a later commit."""
 
-    def __init__(self, definition: Definition, files: Files, manifest: Manifest) -> None:
-        """Map the files of a manifest. Raises FileNotFoundError where it was vacuumed meanwhile."""
+    def __init__(
+        self,
+        definition: Definition,
+        files: AnyFiles,
+        manifest: Manifest,
+        opened: dict[FileRef, Shard] | None = None,
+    ) -> None:
+        """Map the files of a manifest. Raises FileNotFoundError where it was vacuumed meanwhile.
+
+        `opened` has shards that are open already, by their directories, and gets those that are opened now.
+        """
         self.definition = definition
         self.manifest = manifest
         self._files = files
         self.window = window_of(definition, manifest)
         changes = definition.technique.changes_files
         self._pin = files.pin(manifest_name(manifest.commit)) if changes else None
-        opened: dict[str, Shard] = {}
+        opened = {} if opened is None else opened
         self._shards: list[list[tuple[Shard, Part]]] = [[] for _ in range(definition.shards)]
         for sub in manifest.shown.values():
             for shard, parts in enumerate(sub.shards):
                 for part in parts:
-                    name = part.files["directory"].name
-                    if name not in opened:
-                        opened[name] = open_shard(files, definition.spec, part)
-                    self._shards[shard].append((opened[name], part))
+                    ref = part.files["directory"]
+                    if ref not in opened or opened[ref].part.files != part.files:
+                        opened[ref] = open_shard(files, definition.spec, part)
+                    self._shards[shard].append((opened[ref], part))
         self._everything = [
             self._find_targets(n, None, None, False) for n in range(definition.shards)
         ]
@@ -56,6 +65,11 @@ class Snapshot(Readable):
     def commit(self) -> int:
         """The number of the commit."""
         return self.manifest.commit
+
+    def opened(self) -> dict[FileRef, Shard]:
+        """Its shards by their directories, for a snapshot that comes after it."""
+        shards = (shard for shards in self._shards for shard, _ in shards)
+        return {shard.part.files["directory"]: shard for shard in shards}
 
     def close(self) -> None:
         """Let go of the commit where files are updated in place; do not read from the snapshot afterwards.

@@ -18,7 +18,7 @@ from wavedex.errors import NullKeys
 from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, nothing
 from wavedex.index.definition import Definition
 from wavedex.store import open_shard
-from wavedex.store.files import Files
+from wavedex.store.access import AnyFiles
 from wavedex.store.packed import build_packed
 from wavedex.store.part import Part
 from wavedex.store.reading import split_by_shard
@@ -57,7 +57,7 @@ class Staged:
 
 
 def stage(
-    files: Files, definition: Definition, rows: pa.Table, slot: int | None, stem: str
+    files: AnyFiles, definition: Definition, rows: pa.Table, slot: int | None, stem: str
 ) -> Staged:
     """Write rows as one packed part a shard. Rows without a key are counted; `gather` says whether they may be.
 
@@ -99,7 +99,7 @@ def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
     )
 
 
-def read_rows(files: Files, definition: Definition, arriving: Arriving) -> pa.Table:
+def read_rows(files: AnyFiles, definition: Definition, arriving: Arriving) -> pa.Table:
     """The rows themselves, wherever they are."""
     batches = [arriving.batch]
     for part in (part for parts in arriving.staged for part in parts):

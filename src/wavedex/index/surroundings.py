@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from wavedex.engine.base import Engine
 from wavedex.engine.local import LocalEngine
 from wavedex.engine.shard import Workshop
-from wavedex.store.files import Files
+from wavedex.store import AnyFiles, files_at
 
 
 @dataclass(frozen=True)
 class Surroundings:
     """The disk, the clock, a source of names and an engine. Tests hand in others, and so does Spark."""
 
-    files: Callable[[str | os.PathLike[str]], Files] = Files
+    files: Callable[[str | os.PathLike[str]], AnyFiles] = files_at
     now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
     token: Callable[[], str] = lambda: secrets.token_hex(4)
     engine: Callable[[Workshop, int], Engine] = LocalEngine

@@ -14,10 +14,10 @@ from wavedex.errors import Damaged
 from wavedex.index.definition import Definition
 from wavedex.log import OPEN, Manifest, SubIndex
 from wavedex.plan import WaveState, apply, operation_from_json
-from wavedex.store import Files, Part, open_shard
+from wavedex.store import AnyFiles, Part, open_shard
 
 
-def find_damage(definition: Definition, files: Files, manifest: Manifest) -> list[str]:
+def find_damage(definition: Definition, files: AnyFiles, manifest: Manifest) -> list[str]:
     """What is wrong with a commit; empty where all is well."""
     findings = list(_check_layout(definition, manifest))
     seen: set[str] = set()
@@ -33,7 +33,7 @@ def find_damage(definition: Definition, files: Files, manifest: Manifest) -> lis
     return findings
 
 
-def _check_counts(definition: Definition, files: Files, manifest: Manifest) -> Iterator[str]:
+def _check_counts(definition: Definition, files: AnyFiles, manifest: Manifest) -> Iterator[str]:
     """Each slot has as many rows in its sub-index as were committed."""
     found: Counter[int] = Counter()
     for sub in manifest.shown.values():
@@ -74,7 +74,7 @@ def _check_sub_index(name: str, sub: SubIndex) -> Iterator[str]:
             yield f"sub-index {name} shows slots in shard {shard} that it does not hold"
 
 
-def _check_part(definition: Definition, files: Files, part: Part, shard: int) -> list[str]:
+def _check_part(definition: Definition, files: AnyFiles, part: Part, shard: int) -> list[str]:
     try:
         opened = open_shard(files, definition.spec, part)
         findings = opened.findings() or [*opened.placement_findings(shard, definition.shards)]

@@ -8,11 +8,11 @@ file is touched. Reads go through a snapshot of the newest commit.
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from importlib import import_module
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,6 @@ from wavedex.errors import (
     AlreadyExists,
     BadDefinition,
     BadTime,
-    CommitGone,
     Damaged,
     NotAnIndex,
     NotThereYet,
@@ -30,7 +29,7 @@ from wavedex.errors import (
 from wavedex.index import appending, feeding
 from wavedex.index.appending import Appended, Bring
 from wavedex.index.arriving import Arriving, arrive
-from wavedex.index.changes import ShardChange, change_schema, find_changes, read_change
+from wavedex.index.changes import ChangeFeed, change_schema
 from wavedex.index.definition import Definition, define
 from wavedex.index.description import describe
 from wavedex.index.feeding import Batch, Fed
@@ -41,12 +40,12 @@ from wavedex.index.surroundings import Surroundings
 from wavedex.index.verify import find_damage
 from wavedex.index.writer import Writer
 from wavedex.log import DATA, LOCK, LOG, Log, Manifest, manifest_name
-from wavedex.store.files import Files
+from wavedex.store.access import AnyFiles
 
 DEFINITION = "index.json"
 _ON_SPARK = "wavedex.spark.writing"
 """Who appends data frames of Spark; imported when one comes, so that nothing here knows Spark."""
-_CREATED = re.compile(r"0{20}\.json|.*\.tmp")
+_CREATED = re.compile(r"0{20}\.json|0{20}\..*\.tmp|index\.json\.tmp")
 """What `create` may leave in the log when it crashes."""
 
 
@@ -57,13 +56,13 @@ class WaveIndex(Readable):
     writes.
     """
 
-    def __init__(self, files: Files, definition: Definition, surroundings: Surroundings) -> None:
+    def __init__(self, files: AnyFiles, definition: Definition, surroundings: Surroundings) -> None:
         """Use `WaveIndex.create` or `wavedex.open` instead."""
         self._files = files
         self._definition = definition
         self._log = Log(files)
         self._writer = Writer(files, definition, surroundings)
-        self._cached: tuple[int | None, Snapshot] | None = None
+        self._cached: tuple[Hashable | None, Snapshot] | None = None
 
     # -- creating and opening -------------------------------------------------------------------
 
@@ -98,6 +97,7 @@ class WaveIndex(Readable):
     ) -> WaveIndex:
         """Create an empty index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
 
+        `path` is a folder or a URI, such as s3://bucket/sales.wx (docs/filesystems.md).
         `time` names the column that says which slot a row belongs to; without it each append says so itself. `window` is
         the number of slots kept, `indexes` over how many sub-indexes they are spread (4 if not given). docs/schemes.md helps to choose
         `scheme` and `update`; the defaults suit most. `keep_commits` is how many commits stay when a write clears up: the
@@ -130,6 +130,7 @@ class WaveIndex(Readable):
         )
         around = surroundings or Surroundings()
         files = around.files(path)
+        definition.check_place(files)
         _check_free(files)
         files.make_folder("")
         with files.lock(LOCK):
@@ -142,7 +143,10 @@ class WaveIndex(Readable):
             draft = f"{LOG}/{DEFINITION}.tmp"
             files.create(draft, lambda sink: sink.write(definition.to_bytes()))
             files.sync(draft)
-            files.link(draft, DEFINITION)
+            try:
+                files.link(draft, DEFINITION)
+            except FileExistsError:
+                raise _taken(files) from None
             files.sync_folder("")
             files.sync_folder("..")
             files.remove(draft)
@@ -168,10 +172,17 @@ class WaveIndex(Readable):
 
     def snapshot(self) -> Snapshot:
         """The window as the newest commit has it, which never changes while it is held."""
+        return self._take(None)
+
+    def _take(self, earlier: Snapshot | None) -> Snapshot:
+        """A snapshot of the newest commit: the earlier one if it still is that, or one that opens what it lacks."""
+        opened = {} if earlier is None else earlier.opened()
         while True:
             manifest = self._log.latest()
+            if earlier is not None and earlier.manifest == manifest:
+                return earlier
             try:
-                return Snapshot(self._definition, self._files, manifest)
+                return Snapshot(self._definition, self._files, manifest, opened)
             except FileNotFoundError as error:
                 if self._log.commits()[-1] == manifest.commit:
                     raise Damaged(f"{error.filename} is missing") from error
@@ -188,11 +199,11 @@ class WaveIndex(Readable):
 
     @property
     def path(self) -> str:
-        """The folder it lives in."""
+        """The folder it lives in, or its URI."""
         return str(self._files.root)
 
     @property
-    def storage(self) -> Files:
+    def storage(self) -> AnyFiles:
         """The files below its folder."""
         return self._files
 
@@ -211,55 +222,18 @@ class WaveIndex(Readable):
         """The rows that entered and left the window after one commit and up to another, the newest if not given.
 
         Each has the columns of the schema, `_change`, which is +1 for a row that entered and -1 for one that left, and
-        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered.
-        Raises CommitGone where a commit between is not kept any more (see `keep_commits` of `create`).
+        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered; backwards,
+        from a later commit to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
+        between, is not kept any more (see `keep_commits` of `create`) or was never there.
         """
-        found = self.find_changes(since_commit, until_commit)
-        batches = self.read_changes(found)
+        feed = self.change_feed
+        batches = feed.read(feed.find(since_commit, until_commit))
         return pa.RecordBatchReader.from_batches(change_schema(self._definition), batches)
 
-    def read_changes(self, changes: Sequence[ShardChange]) -> Iterator[pa.RecordBatch]:
-        """The rows of changes, one batch each. Raises CommitGone."""
-        for change in changes:
-            try:
-                # Where files are updated in place, the commits are held so that nobody writes into their room.
-                with contextlib.ExitStack() as pins:
-                    if self._definition.technique.changes_files:
-                        for number in (change.commit, change.since):
-                            if number is not None:
-                                pins.enter_context(self._files.pin(manifest_name(number)))
-                    yield read_change(self._files, self._definition, change)
-            except FileNotFoundError as error:
-                raise CommitGone(
-                    f"Commit {change.commit} or the one before it was removed while it was read "
-                    f"({error.filename}). Read more often, or create the index with a larger keep_commits."
-                ) from error
-
-    def find_changes(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
-        """The shards that changed between two commits. Raises CommitGone."""
-        kept = self._log.commits()
-        until = kept[-1] if until_commit is None else until_commit
-        numbers = [until] if since_commit is None else [*range(since_commit, until + 1)]
-        for number in numbers or [until]:
-            if number not in kept:
-                raise CommitGone(
-                    f"Commit {number} is not there: the index keeps {kept[0]} to {kept[-1]}. Ask for those, "
-                    "read more often, or create the index with a larger keep_commits."
-                )
-        manifests = [self._read_commit(number) for number in numbers]
-        if since_commit is None:
-            return [*find_changes(self._definition, None, manifests[0])]
-        return [
-            change
-            for before, after in pairwise(manifests)
-            for change in find_changes(self._definition, before, after)
-        ]
-
-    def _read_commit(self, number: int) -> Manifest:
-        try:
-            return self._log.read(number)
-        except FileNotFoundError:
-            raise CommitGone(f"Commit {number} was removed meanwhile. Ask again.") from None
+    @property
+    def change_feed(self) -> ChangeFeed:
+        """What finds and reads changes, in two steps."""
+        return ChangeFeed(self._files, self._definition)
 
     def verify(self) -> None:
         """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged.
@@ -276,9 +250,11 @@ class WaveIndex(Readable):
                 findings = find_damage(self._definition, self._files, manifest)
             finally:
                 pin.close()
-            if findings:
+            if not findings:
+                return
+            # Where nothing is pinned, a writer may have removed what was being read.
+            if self._files.exists(manifest_name(manifest.commit)):
                 raise Damaged(findings)
-            return
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -292,7 +268,7 @@ class WaveIndex(Readable):
         Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime, SlotBackwards, SlotConflict, GapTooLarge,
         OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index is then as it was.
         """
-        self._cached = None
+        self._let_go()
         if _is_of_spark(batch):
             return import_module(_ON_SPARK).append(self, batch, slot)
         number = None if slot is None else self.slot_number(slot)
@@ -305,7 +281,7 @@ class WaveIndex(Readable):
         They reach every sub-index and every temporary that holds their slot. Raises OutsideWindow for rows of other
         slots (older ones are dropped and counted where the index was created with late="drop").
         """
-        self._cached = None
+        self._let_go()
         if _is_of_spark(batch):
             return import_module(_ON_SPARK).amend(self, batch, slot)
         number = None if slot is None else self.slot_number(slot)
@@ -326,13 +302,24 @@ class WaveIndex(Readable):
 
         Rows can be queried at once, in slots that stay open until the watermark, which follows the latest time by
         `delay` ("10 minutes", a timedelta, or a number for slots of numbers), has passed them. `number` counts the
-        batches of `stream` from 0. Rows that come later than that are counted and left out; `set_aside` gets them.
+        batches of `stream` from 0. Rows that come later than that, or are older than the window, are counted and left
+        out; `set_aside` gets them as a table before the batch is committed, so again where that fails and it is sent again.
 
-        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was.
+        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was. Raises
+        PreparationOwed where the batch is in and only what follows failed. It may be sent again after any of them.
         """
-        self._cached = None
+        self._let_go()
+        if self._definition.time is None:
+            raise BadTime(
+                "A stream goes by the times of its rows, and this index has no time column. Use append."
+            )
+        if not isinstance(stream, str) or not _is_count(number):
+            raise BadDefinition(
+                f"stream={stream!r}, number={number!r}: give a name, and the number of the batch from 0 on."
+            )
         arriving = arrive(batch, self._definition, None)
-        turn = Batch(stream, number, self._definition.slotting.length(delay), takeover)
+        delayed = self._definition.slotting.length(delay)
+        turn = Batch(stream, operator.index(number), delayed, takeover)
         bring = _at_hand(arriving)
         return feeding.feed(self._writer, self._definition, bring, turn, self._aside(set_aside))
 
@@ -369,6 +356,11 @@ class WaveIndex(Readable):
             raise BadTime(f"slot={slot!r} spans the slots {first} to {last}. Give one of them.")
         return int(first)
 
+    def _let_go(self) -> None:
+        """Before a write: let the room of what is mapped be used again. What was fetched from afar is worth keeping."""
+        if self._files.is_local:
+            self._cached = None
+
     def _current(self) -> Snapshot:
         """A snapshot of the newest commit, the same one for as long as nothing was committed."""
         try:
@@ -376,7 +368,8 @@ class WaveIndex(Readable):
         except FileNotFoundError:
             version = None  # What is missing is said when the newest commit is looked for.
         if self._cached is None or version is None or self._cached[0] != version:
-            self._cached = version, self.snapshot()
+            earlier = None if self._cached is None else self._cached[1]
+            self._cached = version, self._take(earlier)
         return self._cached[1]
 
     def __repr__(self) -> str:
@@ -392,18 +385,31 @@ def _is_of_spark(batch: object) -> bool:
     return type(batch).__module__.startswith("pyspark.sql")
 
 
+def _is_count(number: Any) -> bool:
+    return hasattr(number, "__index__") and not isinstance(number, bool) and number >= 0
+
+
 def _at_hand(arriving: Arriving) -> Bring:
     """Rows that need no bringing."""
     return lambda manifest: contextlib.nullcontext(arriving)
 
 
-def _check_free(files: Files) -> None:
+def _check_free(files: AnyFiles) -> None:
     """Raise AlreadyExists unless there is nothing, or only what a `create` that crashed has left."""
-    there = set(files.list("")) if not files.root.is_file() else {DEFINITION}
-    begun = there <= {DATA, LOG, LOCK} and LOCK in there
-    is_leftover = begun and not files.list(DATA) and all(map(_CREATED.fullmatch, files.list(LOG)))
-    if there and not is_leftover:
-        raise AlreadyExists(
-            f"There is something at {files.root} already. Choose another path, or use wavedex.open "
-            "if it is an index."
+    try:
+        there = set(files.list(""))
+        begun = there <= {DATA, LOG, LOCK} and (LOCK in there or not files.is_local)
+        is_leftover = (
+            begun and not files.list(DATA) and all(map(_CREATED.fullmatch, files.list(LOG)))
         )
+    except NotADirectoryError:
+        raise _taken(files) from None
+    if there and not is_leftover:
+        raise _taken(files)
+
+
+def _taken(files: AnyFiles) -> AlreadyExists:
+    return AlreadyExists(
+        f"There is something at {files.root} already. Choose another path, or use wavedex.open "
+        "if it is an index."
+    )

@@ -28,7 +28,7 @@ from wavedex.plan import (
     operation_to_json,
     plan_fold,
 )
-from wavedex.store.files import Files
+from wavedex.store.access import AnyFiles
 from wavedex.store.part import Part
 
 OPEN_PARTS_MAX = 64
@@ -42,7 +42,7 @@ K = TypeVar("K", bound=Hashable)
 class Writer:
     """Carries out plans on one index and commits them."""
 
-    def __init__(self, files: Files, definition: Definition, surroundings: Surroundings) -> None:
+    def __init__(self, files: AnyFiles, definition: Definition, surroundings: Surroundings) -> None:
         self._files = files
         self._definition = definition
         self._surroundings = surroundings
@@ -56,8 +56,10 @@ class Writer:
     def writing(self) -> Iterator[Manifest]:
         """Hold the lock, and start from the newest manifest.
 
-        What it owes is done by `prepare`, once the change is known to be a good one.
+        What it owes is done by `prepare`, once the change is known to be a good one. Raises BadDefinition where files
+        are changed in place and the index is on no local disk, ConcurrentWrite where another writer holds the lock.
         """
+        self._definition.check_place(self._files)
         with self._files.lock(LOCK):
             yield self._log.latest()
 
@@ -95,6 +97,7 @@ class Writer:
         delivered: Mapping[int, str] | None = None,
         counts: Mapping[str, int] | None = None,
         streams: Mapping[str, Progress] | None = None,
+        marks: Mapping[str, str] | None = None,
     ) -> Manifest:
         """Write what the operations ask for and commit it; what is not given stays as it was."""
         token = self._surroundings.token()
@@ -120,6 +123,7 @@ class Writer:
             totals=_add(manifest.totals, counts or {}),
             open=delta if delta is not None and delta.slots else None,
             streams=manifest.streams if streams is None else streams,
+            marks={**manifest.marks, **(marks or {})},
         )
         arrived = {slot: found.rows for slot, found in rows.summary.items()}
         slots = frozenset().union(*(sub.slots for sub in following.shown.values()))
@@ -132,7 +136,9 @@ class Writer:
         except CommitUncertain:
             raise
         except BaseException:
-            self._engine.discard(following.commit, token)
+            # An interrupt can come after the manifest has; its files must stay then.
+            if not self._log.is_published(following):
+                self._engine.discard(following.commit, token)
             raise
         return following
 

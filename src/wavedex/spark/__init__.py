@@ -10,27 +10,24 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from wavedex.spark.probing import probe
-    from wavedex.spark.session import session
-    from wavedex.spark.sink import Sink, sink
+    from wavedex.spark.sessions import session
+    from wavedex.spark.streaming import Sink, sink
     from wavedex.spark.writing import amend, append
 
 _HOMES = {
-    "Sink": "sink",
+    "Sink": "streaming",
     "amend": "writing",
     "append": "writing",
     "probe": "probing",
-    "session": "session",
-    "sink": "sink",
+    "session": "sessions",
+    "sink": "streaming",
 }
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
-    # The modules `session` and `sink` are found under their own names once imported: put the function there.
-    globals()[name] = value
-    return value
+    return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
 __all__ = ["Sink", "amend", "append", "probe", "session", "sink"]

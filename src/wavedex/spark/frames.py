@@ -15,25 +15,21 @@ from typing import Any
 
 import pyarrow as pa
 import pyspark.sql.functions as sf
-from py4j.protocol import Py4JError
 from pyspark import TaskContext
-from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType
 
 from wavedex import errors
 from wavedex.engine.shard import stem_prefix
-from wavedex.errors import SchemaMismatch, SparkFailed, WavedexError
+from wavedex.engine.spark import spark_errors
+from wavedex.errors import SchemaMismatch, WavedexError
 from wavedex.index.appending import Bring
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition
 from wavedex.index.staging import Staged, gather, stage
 from wavedex.index.wave import WaveIndex
 from wavedex.log import DATA, Log, Manifest
-from wavedex.spark.types import spark_type
-
-_REASON_CHARS_MAX = 2_000
+from wavedex.spark.types import arrow_schema, spark_type
 
 
 def bring_frame(index: WaveIndex, frame: DataFrame, slot: int | None) -> Bring:
@@ -62,31 +58,39 @@ def check_frame(definition: Definition, frame: DataFrame, slot: int | None) -> D
             "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic session, or "
             "write it with df.write.format('wavedex')."
         )
-    kinds = to_arrow_schema(frame.schema, timezone="UTC")
-    arrive(kinds.empty_table(), definition, slot)
+    arrive(arrow_schema(frame.schema).empty_table(), definition, slot)
     key = definition.key
     if isinstance(frame.schema[key].dataType, ArrayType):
-        frame = frame.withColumn(key, sf.explode(sf.col(f"`{key}`")))
+        frame = frame.withColumn(key, sf.explode(column(key)))
     return frame
 
 
+def column(name: str) -> Column:
+    """The column of that very name, whatever is in it."""
+    return sf.col("`{}`".format(name.replace("`", "``")))
+
+
 def shard_column(definition: Definition, key: Column) -> Column:
-    """The shard of each key, as Python has it."""
+    """The shard of each key, as Python has it; any shard for a key that the index cannot have."""
     kind = spark_type(definition.schema.field(definition.key))
-    return sf.pmod(sf.xxhash64(key.cast(kind)), sf.lit(definition.shards)).cast("int")
+    return sf.pmod(sf.xxhash64(key.try_cast(kind)), sf.lit(definition.shards)).cast("int")
 
 
 def by_shard(frame: DataFrame, shard: Column, shards: int) -> DataFrame:
-    """The rows of a shard in one task; several shards in one where Spark is set to fewer partitions."""
+    """The rows of a shard in one task; several shards in one where Spark is set to fewer partitions.
+
+    The columns are named by their places: `mapInArrow` takes a name with a dot in it for a path.
+    """
     wanted = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or shards)
     count = min(shards, wanted)
-    return frame.repartitionById(count, sf.pmod(shard, sf.lit(count)))
+    together = frame.repartitionById(count, sf.pmod(shard, sf.lit(count)))
+    return together.toDF(*(f"c{place}" for place in range(len(frame.columns))))
 
 
 def _run(index: WaveIndex, frame: DataFrame, slot: int | None, prefix: str) -> list[Staged]:
     definition = index.definition
-    shards = shard_column(definition, sf.col(f"`{definition.key}`"))
-    task = _stage_task(index.path, slot, prefix)
+    shards = shard_column(definition, column(definition.key))
+    task = _stage_task(index.path, frame.columns, slot, prefix)
     with spark_errors(f"staging rows for {index.path}"):
         messages = (
             by_shard(frame, shards, definition.shards).mapInArrow(task, "said string").collect()
@@ -95,7 +99,7 @@ def _run(index: WaveIndex, frame: DataFrame, slot: int | None, prefix: str) -> l
 
 
 def _stage_task(
-    path: str, slot: int | None, prefix: str
+    path: str, names: list[str], slot: int | None, prefix: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [batch for batch in batches if batch.num_rows]
@@ -103,7 +107,8 @@ def _stage_task(
             context = TaskContext.get()
             assert context is not None
             stem = f"{prefix}-{context.taskAttemptId():x}"
-            yield said(lambda: stage_at(path, pa.Table.from_batches(rows), slot, stem))
+            table = pa.Table.from_batches(rows).rename_columns(names)
+            yield said(lambda: stage_at(path, table, slot, stem))
 
     return run
 
@@ -130,20 +135,3 @@ def heard(row: Any) -> dict[str, Any]:
         kind = getattr(errors, answer["error"], WavedexError)
         raise kind(answer["text"])
     return answer
-
-
-@contextmanager
-def spark_errors(what: str) -> Iterator[None]:
-    """Give what Spark raises a name, and the reason that lies below its traces."""
-    try:
-        yield
-    except (PySparkException, Py4JError) as error:
-        raise SparkFailed(
-            f"Spark gave up on {what}; the index is as it was. It says: {_reason(str(error))}"
-        ) from error
-
-
-def _reason(text: str) -> str:
-    """The lines of Python's and Spark's own words, without the frames of Java."""
-    lines = [line for line in text.splitlines() if line.strip() and not line.startswith("\tat ")]
-    return "\n".join(lines)[:_REASON_CHARS_MAX]

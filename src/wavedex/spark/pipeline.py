@@ -37,13 +37,14 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Source:
-    """What Spark reads. `options` are all text, as Spark wants them."""
+    """What Spark reads. `options` are all text, as Spark wants them; `at_once` is how many folders make a batch."""
 
     format: str
     path: str | None = None
     mode: str = "batch"
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    at_once: int = 1
 
 
 @dataclass(frozen=True)
@@ -69,6 +70,7 @@ class Stream:
     trigger: str | None = None
     delay: str | None = None
     dead_letters: str | None = None
+    takeover: bool = False
 
 
 @dataclass(frozen=True)

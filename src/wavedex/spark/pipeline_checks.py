@@ -68,6 +68,10 @@ def _check_mode(notes: Notes, given: Given) -> None:
 
 def _check_source(notes: Notes, source: dict[str, Any]) -> None:
     mode, path = source.get("mode", "batch"), source.get("path")
+    if source.get("at_once", 1) < 1:
+        notes.add(("source", "at_once"), "at_once is a whole number of at least 1.")
+    if "at_once" in source and mode != "folders" and not notes.doubts(("source", "mode")):
+        notes.add(("source", "at_once"), "at_once goes with mode = 'folders'. Leave it out.")
     if path is not None and "path" in source.get("options", {}):
         notes.add(("source", "options", "path"), "The source has two paths. Leave out one of them.")
     if mode == "folders" and path is None and not notes.doubts(_SOURCE):

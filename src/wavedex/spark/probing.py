@@ -20,7 +20,7 @@ from wavedex.errors import CommitGone, MissingColumn, SchemaMismatch
 from wavedex.index.snapshot import Snapshot
 from wavedex.index.wave import WaveIndex
 from wavedex.log import Log
-from wavedex.spark.frames import by_shard, shard_column
+from wavedex.spark.frames import by_shard, column, shard_column
 from wavedex.spark.types import for_spark, spark_schema
 from wavedex.spark.writing import Path
 from wavedex.store.arrow import to_arrow
@@ -62,7 +62,7 @@ def probe(
         )
     definition.slotting.bounds(since, until)
     schema = StructType([*keys.schema.fields, *added.fields])
-    shard = shard_column(definition, sf.col(f"`{on}`"))
+    shard = shard_column(definition, column(on))
     task = _probe_task(index.path, snapshot.commit, on, since, until, list(columns), how, schema)
     return by_shard(keys, sf.coalesce(shard, sf.lit(0)), definition.shards).mapInArrow(task, schema)
 
@@ -82,7 +82,7 @@ def _probe_task(
         index = WaveIndex.open(path)
         key = index.definition.key
         for batch in batches:
-            rows = pa.Table.from_batches([batch])
+            rows = pa.Table.from_batches([batch]).rename_columns(schema.names[: batch.num_columns])
             wanted = index.definition.spec.key_type.array(rows.column(on).drop_null())
             found = _probe_shards(index, commit, snapshots, wanted, since, until, [key, *columns])
             yield from for_spark(_joined(rows, found, on, key, columns, how), schema)

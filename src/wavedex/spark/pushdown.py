@@ -134,13 +134,15 @@ def _push_times(
 
 
 def _unit(value: Any, kind: pa.DataType) -> int | None:
-    """The value as a whole number, or None where it is of another kind."""
+    """The value as a whole number, or None where it is of another kind, or has no neighbour that Python can write."""
     if pt.is_timestamp(kind) and isinstance(value, dt.datetime):
         if (value.tzinfo is None) != (kind.tz is None):
             return None
         naive = value if value.tzinfo is None else value.astimezone(dt.UTC).replace(tzinfo=None)
+        if naive in (dt.datetime.min, dt.datetime.max):
+            return None
         return (naive - _EPOCH) // dt.timedelta(microseconds=1)
-    if pt.is_date32(kind) and type(value) is dt.date:
+    if pt.is_date32(kind) and type(value) is dt.date and dt.date.min < value < dt.date.max:
         return value.toordinal() - _EPOCH.toordinal()
     if pt.is_integer(kind) and type(value) is int:
         return value

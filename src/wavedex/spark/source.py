@@ -4,10 +4,13 @@ Spark plans on the driver and works on the executors, each time in a Python of i
 can be pickled: a path, some options and the parts of one commit. The options:
 
 - `path`: the index. `columns`: the columns to read, with commas. `since`, `until`: as in `scan`. `expired`: "true" shows
-  what a soft window still holds. `pushdown`: "false" where the session does not allow filters to be pushed down.
+  what a soft window still holds. `pushdown`: "true" lets filters on the key and on the time choose what is opened; only
+  for a frame that is loaded for one query, because Spark 4.3 goes on with the filters of one query in the next one over
+  the same frame or view, and in all branches of a union or join of it with itself, and their rows would be missing.
 - `changes`: "true" reads what entered and left the window, in batch (`since_commit`, `until_commit`) and as a stream.
 - for writing, where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`.
-- for writing a stream: `delay` of the watermark, and `stream`, a name where there is no checkpointLocation.
+- for writing a stream: `delay` of the watermark, `dead_letters`, `takeover`, and `stream`, a name to use in place of the id
+  that stands in the checkpoint.
 """
 
 from __future__ import annotations
@@ -64,7 +67,7 @@ class WavedexSource(DataSource):
         if self._says("changes"):
             return ChangeReader(self.path, schema, self._commit("since"), self._commit("until"))
         asked = {name: self.options.get(name) for name in ("since", "until")}
-        kind = PushingReader if self._says("pushdown", "true") else WindowReader
+        kind = PushingReader if self._says("pushdown") else WindowReader
         return kind(self.path, schema, expired=self._says("expired"), **asked)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's

@@ -90,12 +90,13 @@ def _find(path: str, since: int | None, until: int | None) -> list[Change]:
             [part.to_json() for part in change.entered],
             [part.to_json() for part in change.left],
         )
-        for change in WaveIndex.open(path).find_changes(since, until)
+        for change in WaveIndex.open(path).change_feed.find(since, until)
     ]
 
 
 def _read(path: str, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-    assert isinstance(partition, Change)
+    if not isinstance(partition, Change):
+        return  # Spark reads one partition of its own where there is none.
     change = ShardChange(
         partition.since,
         partition.commit,
@@ -103,5 +104,5 @@ def _read(path: str, schema: StructType, partition: InputPartition) -> Iterator[
         tuple(map(Part.from_json, partition.entered)),
         tuple(map(Part.from_json, partition.left)),
     )
-    for batch in WaveIndex.open(path).read_changes([change]):
+    for batch in WaveIndex.open(path).change_feed.read([change]):
         yield from for_spark(batch, schema)

@@ -1,8 +1,9 @@
 """Reading the window: one partition for each shard and sub-index that can hold an answer.
 
-Filters on the key and on the time are turned into probes and spans of time, so that other shards and sub-indexes are not
-opened; Spark evaluates whatever is left. A partition carries the parts that it reads, so that all of them are of the one
-commit which was the newest when the query was planned.
+Where they may be pushed down, filters on the key and on the time are turned into probes and spans of time, so that other
+shards and sub-indexes are not opened; Spark evaluates whatever is left. A partition carries the parts that it reads, so
+that all of them are of the one commit which was the newest when the query was planned. Spark keeps the partitions with the
+frame, so that a later query over the same frame may see the commit of an earlier one.
 """
 
 from __future__ import annotations
@@ -66,7 +67,8 @@ class WindowReader(DataSourceReader):
         return sorted({shard_of_one(hashed, index.definition.shards) for hashed in hashes})
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        assert isinstance(partition, Piece)
+        if not isinstance(partition, Piece):
+            return  # Spark reads one partition of its own where there is none.
         index = WaveIndex.open(self.path)
         manifest = Manifest.from_bytes(partition.manifest, "a partition")
         try:
@@ -75,8 +77,8 @@ class WindowReader(DataSourceReader):
                 yield from for_spark(table, self.schema)
         except FileNotFoundError as error:
             raise CommitGone(
-                f"Commit {manifest.commit} of {self.path} was removed while it was read. Run the query again, or "
-                "create the index with a larger keep_commits."
+                f"Commit {manifest.commit} of {self.path}, which was the newest when the frame was first asked, is "
+                "not kept any more. Load it again, or create the index with a larger keep_commits."
             ) from error
 
     def _ask(self, snapshot: Snapshot) -> Iterable[pa.Table | pa.RecordBatch]:
@@ -95,7 +97,7 @@ class WindowReader(DataSourceReader):
 
 
 class PushingReader(WindowReader):
-    """The same, where the session lets filters be pushed down."""
+    """The same for one query, whose filters choose what is opened."""
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's
         """Take the filters that narrow what is read, and hand back those that Spark must still evaluate."""

@@ -22,7 +22,6 @@ from pyspark.sql.datasource import (
     DataSourceStreamArrowWriter,
     WriterCommitMessage,
 )
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark, WavedexError
@@ -35,6 +34,8 @@ from wavedex.index.wave import WaveIndex
 from wavedex.log import STAGED, Log, Manifest
 from wavedex.spark.frames import stage_at
 from wavedex.spark.options import creation_options
+from wavedex.spark.streaming import dead_letters
+from wavedex.spark.types import arrow_schema
 
 
 @dataclass
@@ -50,7 +51,7 @@ class _Stager:
     def __init__(self, path: str, schema: StructType, token: str) -> None:
         self.path = path
         self.prefix = f"{STAGED}/{token}-"
-        arrive(to_arrow_schema(schema, timezone="UTC").empty_table(), self.index.definition, None)
+        arrive(arrow_schema(schema).empty_table(), self.index.definition, None)
 
     @property
     def index(self) -> WaveIndex:
@@ -120,6 +121,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
             )
         _create_if_missing(path, schema, options)
         self.delay = named["delay"]
+        self.dead_letters = named.get("dead_letters")
         self.takeover = named.get("takeover", "false").lower() == "true"
         self.stager = _Stager(path, schema, xxhash.xxh64_hexdigest(self.stream.encode()))
 
@@ -130,9 +132,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
         index = self.stager.index
         delay = index.definition.slotting.length(self.delay)
         batch = Batch(self.stream, batchId, delay, self.takeover)
-        feeding.feed(
-            index.writer, index.definition, lambda m: self.stager.bring(messages, m), batch
-        )
+        aside = dead_letters(self.dead_letters, index, batch)
+        bring = lambda manifest: self.stager.bring(messages, manifest)  # noqa: E731
+        feeding.feed(index.writer, index.definition, bring, batch, aside)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         self.stager.clear(self.stager.index)
@@ -158,9 +160,8 @@ def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]
         asked = creation_options(options)
         if not asked:
             raise
-        kinds = to_arrow_schema(schema, timezone="UTC")
         try:
-            WaveIndex.create(path, kinds, **asked)
+            WaveIndex.create(path, arrow_schema(schema), **asked)
         except AlreadyExists:
             WaveIndex.open(
                 path

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.types as pt
 from pyspark.errors import PySparkException
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from wavedex.errors import SchemaMismatch
+
+BATCH_ROWS = 1 << 16
+"""Rows in an Arrow batch between Spark and Python; Spark's 10,000 makes more of the way than of the work."""
 
 _WIDER = {
     pa.uint8(): pa.int16(),
@@ -19,6 +23,9 @@ _WIDER = {
     pa.date64(): pa.timestamp("us"),
 }
 
+_DIGITS_MAX = 38
+"""Of a decimal in Spark, which has no digits left of them to leave out either."""
+
 
 def spark_type(field: pa.Field) -> DataType:
     """The type of a column in Spark, the next wider one where Spark has none of its own. Raises SchemaMismatch."""
@@ -26,13 +33,29 @@ def spark_type(field: pa.Field) -> DataType:
     if pt.is_dictionary(kind):
         kind = kind.value_type
     kind = _WIDER.get(kind, kind)
+    refusal = SchemaMismatch(
+        f"Spark has no type for column {field.name!r} of type {field.type}. Leave it out with the option columns."
+    )
+    if pt.is_decimal(kind) and (kind.precision > _DIGITS_MAX or kind.scale < 0):
+        raise refusal
     try:
         return from_arrow_type(kind)
     except PySparkException as error:
-        raise SchemaMismatch(
-            f"Spark has no type for column {field.name!r} of type {field.type}. Leave it out with the "
-            "option columns."
-        ) from error
+        raise refusal from error
+
+
+def arrow_schema(schema: StructType) -> pa.Schema:
+    """The columns of a frame as Arrow has them, times in UTC. Raises SchemaMismatch."""
+    fields = []
+    for field in schema:
+        try:
+            fields += to_arrow_schema(StructType([field]), timezone="UTC")
+        except PySparkException as error:
+            raise SchemaMismatch(
+                f"Arrow has no type for column {field.name!r} of type {field.dataType.simpleString()}. Cast it, or "
+                "leave it out."
+            ) from error
+    return pa.schema(fields)
 
 
 def is_exact(kind: pa.DataType) -> bool:
@@ -53,7 +76,7 @@ def for_spark(table: pa.Table | pa.RecordBatch, schema: StructType) -> list[pa.R
     if isinstance(table, pa.RecordBatch):
         table = pa.Table.from_batches([table])
     columns = [_cast(table.column(field.name), field.type) for field in wanted]
-    return pa.table(columns, schema=wanted).to_batches()
+    return pa.table(columns, schema=wanted).to_batches(max_chunksize=BATCH_ROWS)
 
 
 def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
@@ -61,4 +84,13 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
         return column
     if pt.is_dictionary(column.type):
         column = column.cast(column.type.value_type)
-    return column.cast(kind, safe=not pt.is_timestamp(kind))
+    if (pt.is_timestamp(column.type) or pt.is_duration(column.type)) and column.type.unit == "ns":
+        column = _whole_microseconds(column).cast(kind)
+    return column.cast(kind)
+
+
+def _whole_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """The number of the microsecond in which each nanosecond lies, before 1970 too, where division rounds up."""
+    fine = column.cast(pa.int64())
+    whole = pc.divide(fine, 1000)
+    return pc.subtract(whole, pc.less(fine, pc.multiply(whole, 1000)).cast(pa.int64()))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -21,16 +22,22 @@ from wavedex.spark.frames import bring_frame
 Path = str | os.PathLike[str]
 
 
-def append(path: Path | WaveIndex, frame: DataFrame, slot: Any = None) -> Appended:
+def append(
+    path: Path | WaveIndex,
+    frame: DataFrame,
+    slot: Any = None,
+    *,
+    marks: Mapping[str, str] | None = None,
+) -> Appended:
     """Append the rows of a data frame, of any number of slots, as `WaveIndex.append` does.
 
-    A column of lists where the index has single keys is exploded. Raises what `WaveIndex.append` raises, and SparkFailed;
+    A column of lists where the index has single keys is exploded. `marks` are noted in the same commit. Raises what `WaveIndex.append` raises, and SparkFailed;
     the index is then as it was.
     """
     index = on_spark(path, frame.sparkSession)
     number = None if slot is None else index.slot_number(slot)
     bring = bring_frame(index, frame, number)
-    return appending.append(index.writer, index.definition, bring, number)
+    return appending.append(index.writer, index.definition, bring, number, marks)
 
 
 def amend(path: Path | WaveIndex, frame: DataFrame, slot: Any = None) -> Appended:

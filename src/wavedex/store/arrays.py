@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import Damaged
+from wavedex.store.access import Sink
 from wavedex.store.arrow import to_arrow
-from wavedex.store.files import Sink
 
 
 def write_arrays(sink: Sink, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:

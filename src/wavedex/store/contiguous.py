@@ -19,12 +19,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wavedex.errors import Damaged
+from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.arrays import read_arrays, write_arrays
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.directory import I64, Bools, Table, build_table
 from wavedex.store.entries import EntrySpec, number_view
-from wavedex.store.files import FileRef, Files
 from wavedex.store.keys import Plain
 from wavedex.store.order import bucket_starts, sort_order, spread_ranges
 from wavedex.store.part import Part, Slots
@@ -69,7 +69,7 @@ class Buckets:
 class ContiguousShard(Shard):
     """A contiguous shard that is read, and from which the next version is made."""
 
-    def __init__(self, files: Files, spec: EntrySpec, part: Part) -> None:
+    def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         super().__init__(files, spec, part)
         self.format = RecordFormat(spec)
         self._records_buffer = files.map(part.files["rows"])
@@ -176,7 +176,7 @@ class ContiguousShard(Shard):
 
 
 def build_contiguous(
-    files: Files, spec: EntrySpec, stem: str, batch: pa.RecordBatch, held: Slots
+    files: AnyFiles, spec: EntrySpec, stem: str, batch: pa.RecordBatch, held: Slots
 ) -> Part:
     """Write the entries packed: no bucket has room to grow until it first does. REQUIRES: at least one row."""
     layout = RecordFormat(spec)
@@ -201,7 +201,7 @@ def build_contiguous(
     return Part(STORE, refs, held, held, len(codes), content)
 
 
-def copy_contiguous(files: Files, spec: EntrySpec, stem: str, part: Part) -> Part:
+def copy_contiguous(files: AnyFiles, spec: EntrySpec, stem: str, part: Part) -> Part:
     """The same shard in files of its own, whose freed room is free at once."""
     shard = ContiguousShard(files, spec, part)
     refs = {}
@@ -217,7 +217,12 @@ def copy_contiguous(files: Files, spec: EntrySpec, stem: str, part: Part) -> Par
 
 
 def write_directory(
-    files: Files, spec: EntrySpec, stem: str, buckets: Buckets, free: FreeRoom, heap_live_bytes: int
+    files: AnyFiles,
+    spec: EntrySpec,
+    stem: str,
+    buckets: Buckets,
+    free: FreeRoom,
+    heap_live_bytes: int,
 ) -> FileRef:
     """Write a directory that lasts."""
     table, bits = build_table(spec.key_type.hash_array(buckets.keys))

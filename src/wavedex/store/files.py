@@ -1,4 +1,4 @@
-"""All access to the disk, in one small object that a test can wrap to crash, tear, delay or count.
+"""All access to a local disk, in one small object that a test can wrap to crash, tear, delay or count.
 
 Which bytes lie where is everybody else's business; this module only knows how to make a change and how to make it last.
 Reading methods change nothing. Each changing method is one change to the disk, so that a test can stop the world before
@@ -16,64 +16,27 @@ import mmap
 import os
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import xxhash
 
-from wavedex.errors import ConcurrentWrite, Damaged, DiskFailed, DiskFull, NotAnIndex, ReadOnly
+from wavedex.errors import ConcurrentWrite, Damaged, NotAnIndex
+from wavedex.store.access import AnyFiles, FileRef, Pin, Sink, name_refusal
 
-_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
-_REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+__all__ = ["FileRef", "Files", "Sink"]
+
 _CLOCK_STEP_NS = 20_000_000
 
 
-@dataclass(frozen=True, slots=True)
-class FileRef:
-    """A file as a manifest names it. `checksum` is XXH64 in hexadecimal, empty for files that grow in place."""
-
-    name: str
-    bytes: int
-    checksum: str = ""
-
-
-class Sink:
-    """A file that is being written: counts and checksums what passes through it."""
-
-    def __init__(self, descriptor: int) -> None:
-        self._descriptor = descriptor
-        self._hash = xxhash.xxh64()
-        self.bytes = 0
-        self.closed = False
-
-    def write(self, data: Any) -> int:
-        """Write all of `data`, however often the system has to be asked."""
-        view = memoryview(data).cast("B")
-        self._hash.update(view)
-        self.bytes += len(view)
-        done = 0
-        while done < len(view):
-            done += os.write(self._descriptor, view[done:])
-        return len(view)
-
-    def flush(self) -> None:
-        """Nothing is buffered here."""
-
-    def close(self) -> None:
-        """The descriptor belongs to `Files.create`."""
-
-    @property
-    def checksum(self) -> str:
-        """XXH64 of all bytes so far."""
-        return self._hash.hexdigest()
-
-
-class Files:
+class Files(AnyFiles):
     """The files below one folder of a local disk."""
+
+    root: Path
+    is_local = True
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(os.path.abspath(root))
@@ -88,6 +51,10 @@ class Files:
     def exists(self, name: str) -> bool:
         """Whether there is a file or folder of that name."""
         return self.path(name).exists()
+
+    def is_folder(self, name: str) -> bool:
+        """Whether there is a folder of that name."""
+        return self.path(name).is_dir()
 
     def size(self, name: str) -> int:
         """The size in bytes. Raises FileNotFoundError."""
@@ -148,7 +115,7 @@ class Files:
         with _named_errors(path):
             descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
             try:
-                sink = Sink(descriptor)
+                sink = Sink(partial(os.write, descriptor))
                 fill(sink)
             finally:
                 os.close(descriptor)
@@ -246,7 +213,7 @@ class Files:
 
     def pin(self, name: str) -> Pin:
         """Hold a file so that `remove_unpinned` leaves it. Raises FileNotFoundError where it is gone."""
-        return Pin(self.path(name))
+        return LockedPin(self.path(name))
 
     def remove_unpinned(self, name: str) -> bool:
         """Remove a file unless a process holds a pin on it; whether it is gone."""
@@ -265,7 +232,7 @@ class Files:
         return True
 
 
-class Pin:
+class LockedPin(Pin):
     """A shared lock on a file, held for as long as this object lives."""
 
     def __init__(self, path: Path) -> None:
@@ -280,16 +247,9 @@ class Pin:
             raise FileNotFoundError(errno.ENOENT, "removed while it was being pinned", str(path))
 
     def close(self) -> None:
-        """Let go."""
         if self._descriptor >= 0:
             os.close(self._descriptor)
             self._descriptor = -1
-
-    def __enter__(self) -> Pin:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):
@@ -312,14 +272,4 @@ def _named_errors(path: Path, *meant: type[OSError]) -> Iterator[None]:
     except OSError as error:
         if isinstance(error, (FileExistsError, *meant)):
             raise
-        if error.errno in _FULL:
-            raise DiskFull(
-                f"No room to write {path}. Free some space and try again; nothing was changed."
-            ) from error
-        if error.errno in _REFUSED:
-            raise ReadOnly(
-                f"Not allowed to write {path}. Open the index as a user who may write there."
-            ) from error
-        raise DiskFailed(
-            f"Cannot write {path} ({error.strerror or error}). Look to the disk and try again."
-        ) from error
+        raise name_refusal(error, path) from error

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pyarrow as pa
 
+from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import add_content, content_of, hash_rows, subtract_content
 from wavedex.store.contiguous import (
@@ -24,7 +25,6 @@ from wavedex.store.contiguous import (
 )
 from wavedex.store.directory import I64, Bools
 from wavedex.store.entries import EntrySpec, concat
-from wavedex.store.files import FileRef, Files
 from wavedex.store.order import bucket_starts, sort_order, spread_ranges, stable_order
 from wavedex.store.part import Part, Slots
 from wavedex.store.reading import Range
@@ -45,7 +45,7 @@ class Updater:
     kept or held by a reader.
     """
 
-    files: Files
+    files: AnyFiles
     spec: EntrySpec
     sizes: Sizes
     commit: int

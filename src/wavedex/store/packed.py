@@ -16,11 +16,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from wavedex.errors import TooLarge
+from wavedex.store.access import AnyFiles
 from wavedex.store.arrays import read_arrays, read_batch, write_arrays, write_batch
 from wavedex.store.arrow import to_arrow
 from wavedex.store.directory import I64, Bools, Table, build_table
 from wavedex.store.entries import EntrySpec, number_view
-from wavedex.store.files import Files
 from wavedex.store.keys import Plain
 from wavedex.store.order import bucket_starts, sort_order, spread_ranges
 from wavedex.store.part import Part, Slots
@@ -33,7 +33,7 @@ ROWS_MAX = 2**32 - 2
 
 
 def build_packed(
-    files: Files, spec: EntrySpec, stem: str, batch: pa.RecordBatch, held: Slots
+    files: AnyFiles, spec: EntrySpec, stem: str, batch: pa.RecordBatch, held: Slots
 ) -> Part:
     """Write the entries as a packed shard. REQUIRES: at least one row. ENSURES: both files last."""
     if batch.num_rows > ROWS_MAX:
@@ -60,7 +60,7 @@ def build_packed(
 class PackedShard(Shard):
     """A packed shard that is read."""
 
-    def __init__(self, files: Files, spec: EntrySpec, part: Part) -> None:
+    def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         super().__init__(files, spec, part)
         self._rows_buffer = files.map(part.files["rows"])
         self._directory_buffer = files.map(part.files["directory"])

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from wavedex.slots import Slotting
-from wavedex.store.files import FileRef
+from wavedex.store.access import FileRef
 
 Slots = frozenset[int]
 

@@ -16,10 +16,10 @@ import numpy as np
 import pyarrow as pa
 import xxhash
 
+from wavedex.store.access import AnyFiles
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.entries import EntrySpec, number_view
-from wavedex.store.files import Files
 from wavedex.store.keys import Plain
 from wavedex.store.order import stable_order
 from wavedex.store.part import Part
@@ -32,7 +32,7 @@ Range = tuple[int, int]
 class Shard(ABC):
     """One part of a sub-index in one shard, open for reading. It stays readable when its files are removed."""
 
-    def __init__(self, files: Files, spec: EntrySpec, part: Part) -> None:
+    def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         self.files = files
         self.spec = spec
         self.part = part

@@ -27,6 +27,8 @@ from wavedex.spark.writing import Path, on_spark
 
 DELAY_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of `withWatermark` in the time column."""
+Aside = Callable[[Arriving], None]
+"""Takes rows that came too late."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +50,7 @@ class Sink:
         delay = index.definition.slotting.length(self._delay(frame, index))
         batch = Batch(stream, number, delay, self.takeover)
         bring = bring_frame(index, frame, None)
-        aside = None if self.dead_letters is None else self._set_aside(index, batch)
+        aside = dead_letters(self.dead_letters, index, batch)
         fed = feeding.feed(index.writer, index.definition, bring, batch, aside)
         if self.say is not None:
             self.say(number, fed)
@@ -65,24 +67,26 @@ class Sink:
             )
         return dt.timedelta(milliseconds=delay_ms)
 
-    def _set_aside(self, index: WaveIndex, batch: Batch) -> Callable[[Arriving], None]:
-        """Writes rows that came too late, under a name that is the same when the batch comes again."""
-        assert self.dead_letters is not None
-        files = Surroundings().files(self.dead_letters)
-        name = f"{batch.stream}-{batch.number:010d}.parquet"
 
-        def write(late: Arriving) -> None:
-            rows = read_rows(index.storage, index.definition, late)
-            buffer = pa.BufferOutputStream()
-            pq.write_table(rows, buffer, compression="zstd")
-            files.make_folder("")
-            files.remove(name)
-            files.create(name, lambda sink: sink.write(buffer.getvalue()))
-            files.sync(name)
-            for folder in ("", ".."):  # The batch will not come again, so the names must last too.
-                files.sync_folder(folder)
+def dead_letters(folder: Path | None, index: WaveIndex, batch: Batch) -> Aside | None:
+    """Writes rows that came too late below a folder, under a name that is the same when the batch comes again."""
+    if folder is None:
+        return None
+    files = Surroundings().files(folder)
+    name = f"{batch.stream}-{batch.number:010d}.parquet"
 
-        return write
+    def write(late: Arriving) -> None:
+        rows = read_rows(index.storage, index.definition, late)
+        buffer = pa.BufferOutputStream()
+        pq.write_table(rows, buffer, compression="zstd")
+        files.make_folder("")
+        files.remove(name)
+        files.create(name, lambda sink: sink.write(buffer.getvalue()))
+        files.sync(name)
+        for part in ("", ".."):  # The batch will not come again, so the names must last too.
+            files.sync_folder(part)
+
+    return write
 
 
 def sink(

@@ -16,11 +16,10 @@ from importlib import resources
 from pyspark.sql import SparkSession
 
 from wavedex.errors import NoJava
+from wavedex.spark.types import BATCH_ROWS
 
 JAVA_LEAST = 17
 """Spark 4 needs it."""
-BATCH_ROWS = 1 << 16
-"""Rows in an Arrow batch between Spark and Python; Spark's 10,000 makes more of the way than of the work."""
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
 """Without it Spark refuses data sources that take filters."""
 

@@ -1,0 +1,259 @@
+"""Runs a pipeline: from a source to an index on Spark, in batch, folder by folder, or as a stream.
+
+The file was checked before; here the index is created from the columns that Spark found, or compared with what the file
+says. What was done is told step by step. The first Ctrl-C ends the run after the batch in work, the second at once.
+"""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, TypeVar
+
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.streaming.query import StreamingQuery
+
+from wavedex.engine.spark import reason, spark_errors
+from wavedex.errors import (
+    BadDefinition,
+    BadPipeline,
+    BadSource,
+    MissingColumn,
+    Mistake,
+    NotAnIndex,
+    SparkFailed,
+)
+from wavedex.index.surroundings import Surroundings
+from wavedex.index.wave import WaveIndex
+from wavedex.log import Log
+from wavedex.spark.pipeline import AVAILABLE_NOW, Pipeline, check_against
+from wavedex.spark.sessions import session
+from wavedex.spark.streaming import sink
+from wavedex.spark.toml_tables import line_of
+from wavedex.spark.writing import append
+
+NO_DELAY = "0 seconds"
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Step:
+    """What was done so far: `done` batches, of `total` where that is known, the rows of all and of the last one.
+
+    `slots` are the labels of the slots that the last batch brought or sealed.
+    """
+
+    done: int
+    total: int | None
+    rows: int
+    last_rows: int
+    slots: Sequence[str]
+    seconds: float
+
+    @property
+    def rate(self) -> float:
+        """Rows a second, over all."""
+        return self.rows / self.seconds if self.seconds else 0.0
+
+
+Tell = Callable[[Step], object]
+
+
+class _Run:
+    """One run: what has been done, whom to tell, and whether it is to end."""
+
+    def __init__(self, pipeline: Pipeline, tell: Tell, total: int | None = None) -> None:
+        self.pipeline = pipeline
+        self.tell = tell
+        self.total = total
+        self.ending = threading.Event()
+        self._done = 0
+        self._rows = 0
+        self._begun = time.monotonic()
+
+    def step(self, rows: int, slots: Sequence[int], index: WaveIndex) -> None:
+        """Tell that a batch is done."""
+        self._done += 1
+        self._rows += rows
+        labels = [index.definition.slotting.label(slot) for slot in slots]
+        seconds = time.monotonic() - self._begun
+        self.tell(Step(self._done, self.total, self._rows, rows, labels, seconds))
+
+
+def run(pipeline: Pipeline, *, once: bool, tell: Tell) -> None:
+    """Run a pipeline to its end; a stream without an end until Ctrl-C. Raises WavedexError."""
+    spark = session(pipeline.spark.master, conf=dict(pipeline.spark.conf))
+    mode = {"batch": _run_batch, "folders": _run_folders, "stream": _run_stream}
+    mode[pipeline.source.mode](spark, pipeline, once, tell)
+
+
+def _run_batch(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
+    state = _Run(pipeline, tell, 1)
+    frame = _shaped(spark, pipeline, _read(spark, pipeline, None))
+    index = _open_or_create(pipeline, frame)
+    with _ending(state):
+        done = append(index, frame)
+    state.step(done.rows, done.slots, index)
+
+
+def _run_folders(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
+    """Each batch notes the last of its folders in its commit, so that a later run goes on after it."""
+    root = pipeline.source.path
+    assert root is not None
+    names = _folders(root)
+    mark = f"folders of {root}"
+    last = _mark(pipeline, mark)
+    ahead = [name for name in names if last is None or name > last]
+    size = pipeline.source.at_once
+    batches = [ahead[start : start + size] for start in range(0, len(ahead), size)]
+    state = _Run(pipeline, tell, len(batches))
+    with _ending(state):
+        for batch in batches:
+            if state.ending.is_set():
+                return
+            frame = _shaped(spark, pipeline, _read(spark, pipeline, batch))
+            index = _open_or_create(pipeline, frame)
+            done = append(index, frame, marks={mark: batch[-1]})
+            state.step(done.rows, done.slots, index)
+
+
+def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
+    stream = pipeline.stream
+    assert stream is not None
+    state = _Run(pipeline, tell)
+    frame = _shaped(spark, pipeline, _read(spark, pipeline, None))
+    index = _open_or_create(pipeline, frame)
+    feed = sink(
+        pipeline.index.path,
+        delay=stream.delay or NO_DELAY,
+        dead_letters=stream.dead_letters,
+        takeover=stream.takeover,
+        say=lambda number, fed: state.step(fed.rows, fed.sealed, index),
+    )
+
+    def take(batch: DataFrame, number: int) -> None:
+        if not state.ending.is_set():
+            feed(batch, number)
+            return
+        raise _Ended
+
+    writer = frame.writeStream.foreachBatch(take)
+    writer = writer.option("checkpointLocation", stream.checkpoint)
+    if once or stream.trigger == AVAILABLE_NOW:
+        writer = writer.trigger(availableNow=True)
+    elif stream.trigger is not None:
+        writer = writer.trigger(processingTime=stream.trigger)
+    with _ending(state), spark_errors(f"the stream into {index.path}"):
+        _await(writer.start(), state)
+
+
+class _Ended(Exception):
+    """The run is to end, and a batch was about to begin. It was not taken, and comes again next time."""
+
+
+def _await(query: StreamingQuery, state: _Run) -> None:
+    """Wait for the end, or for Ctrl-C and then for the batch in work."""
+    try:
+        while not query.awaitTermination(1):
+            if state.ending.is_set() and not query.status["isTriggerActive"]:
+                query.stop()
+                return
+    except StreamingQueryException as error:
+        if _Ended.__name__ not in str(error) or not state.ending.is_set():
+            raise
+
+
+@contextmanager
+def _ending(state: _Run) -> Iterator[None]:
+    """Let the first Ctrl-C end the run after the batch in work; the second is one as always."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def on_interrupt(number: int, frame: FrameType | None) -> None:
+        state.ending.set()
+        signal.signal(signal.SIGINT, former)
+
+    former = signal.signal(signal.SIGINT, on_interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, former)
+
+
+def _read(spark: SparkSession, pipeline: Pipeline, folders: Sequence[str] | None) -> DataFrame:
+    """The source, or some of its folders. Raises BadSource where Spark cannot read it."""
+    source = pipeline.source
+    paths = source.path if folders is None else [f"{source.path}/{name}" for name in folders]
+
+    def load() -> DataFrame:
+        reader: Any = spark.readStream if source.mode == "stream" else spark.read
+        reader = reader.format(source.format).options(**source.options)
+        if source.schema is not None:
+            reader = reader.schema(source.schema)
+        if folders is not None:
+            # Columns that the names of folders give, such as day=2013-01-01, are there as if all were read.
+            reader = reader.option("basePath", source.path)
+        frame: DataFrame = reader.load(paths) if paths is not None else reader.load()
+        return frame
+
+    return _at_line(pipeline, "source", "path" if source.path else "format", load)
+
+
+def _shaped(spark: SparkSession, pipeline: Pipeline, frame: DataFrame) -> DataFrame:
+    shape = pipeline.shape
+    if shape is None:
+        return frame
+    frame.createOrReplaceTempView("source")
+    return _at_line(pipeline, "shape", "sql", lambda: spark.sql(shape.sql))
+
+
+def _at_line(pipeline: Pipeline, table: str, key: str, call: Callable[[], T]) -> T:
+    """Call, and say at which line of the file what Spark refuses stands."""
+    try:
+        with spark_errors("reading the source"):
+            return call()
+    except SparkFailed as error:
+        line = line_of(pipeline.lines, (table, key))
+        why = reason(str(error.__cause__))
+        raise BadSource(f"{pipeline.file}:{line}: Spark refuses it. {why}") from error
+
+
+def _open_or_create(pipeline: Pipeline, frame: DataFrame) -> WaveIndex:
+    """The index, created with the columns of the frame where there is none. Raises BadPipeline."""
+    path = pipeline.index.path
+    try:
+        index = WaveIndex.open(path)
+    except NotAnIndex:
+        schema = to_arrow_schema(frame.schema, timezone="UTC")
+        try:
+            return WaveIndex.create(path, schema, **pipeline.index.options)
+        except (BadDefinition, MissingColumn) as error:
+            line = line_of(pipeline.lines, ("index",))
+            raise BadPipeline(pipeline.file, [Mistake(line, str(error))]) from error
+    mistakes = check_against(index.definition, pipeline)
+    if mistakes:
+        raise BadPipeline(pipeline.file, mistakes)
+    return index
+
+
+def _folders(root: str) -> list[str]:
+    """The folders below a path in the order of their names, but for hidden ones."""
+    files = Surroundings().files(root)
+    names = sorted(name for name in files.list("") if not name.startswith((".", "_")))
+    return [name for name in names if files.is_folder(name)]
+
+
+def _mark(pipeline: Pipeline, mark: str) -> str | None:
+    try:
+        index = WaveIndex.open(pipeline.index.path)
+    except NotAnIndex:
+        return None
+    return Log(index.storage).latest().marks.get(mark)

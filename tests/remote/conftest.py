@@ -1,0 +1,60 @@
+"""Where the same tests are run: each kind of place in turn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow.fs as pafs
+import pytest
+from remote_places import S3, Place, place_of
+
+from wavedex.store.remote import RemoteFiles
+
+SERVER = Path(__file__).parent / "s3_server.py"
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3]:
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in {
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_EC2_METADATA_DISABLED": "true",
+        }.items():
+            patch.setenv(name, value)
+        with subprocess.Popen(
+            [sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True
+        ) as process:
+            assert process.stdout is not None
+            try:
+                yield S3(int(process.stdout.readline()))
+            finally:
+                process.terminate()
+
+
+@pytest.fixture
+def s3(s3_server) -> Iterator[S3]:
+    s3_server.requests()
+    yield s3_server
+    s3_server.refuse()
+
+
+@pytest.fixture
+def subtree(tmp_path) -> Place:
+    system = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
+    return Place("subtree", str, lambda path: RemoteFiles(system, path))
+
+
+@pytest.fixture(params=["local", "subtree", "s3"])
+def place(request, tmp_path) -> Place:
+    """Each kind of place in turn."""
+    return place_of(request, tmp_path, request.param)
+
+
+@pytest.fixture(params=["subtree", "s3"])
+def remote(request, tmp_path) -> Place:
+    """Each kind of place that is no local disk."""
+    return place_of(request, tmp_path, request.param)

@@ -1,0 +1,60 @@
+"""Small rows for the tests of Spark, and what must stay as it was when something is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+
+import wavedex as wx
+from wavedex.log import Log
+
+SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
+
+
+def create(path: Path, schema: pa.Schema = SCHEMA, **options: Any) -> wx.WaveIndex:
+    """An index of five slots of ten."""
+    wanted = {"key": "k", "time": "t", "slot": 10, "window": 5, "indexes": 2, **options}
+    return wx.WaveIndex.create(path, schema, **wanted)
+
+
+def rows(*slots: int, keys: int = 7) -> pa.Table:
+    """A row for each key in each slot."""
+    found = [
+        {"k": key, "t": slot * 10 + key % 10, "v": f"{slot}-{key}"}
+        for slot in slots
+        for key in range(keys)
+    ]
+    return pa.Table.from_pylist(found, SCHEMA)
+
+
+def frame_of(spark: SparkSession, table: pa.Table) -> DataFrame:
+    """The rows as a data frame, in two partitions."""
+    return spark.createDataFrame(table).repartition(2)
+
+
+def scanned(index: wx.WaveIndex, **asked: Any) -> list[dict[str, Any]]:
+    """All rows of the window."""
+    return index.scan(**asked).read_all().to_pylist()
+
+
+def collected(frame: DataFrame) -> list[dict[str, Any]]:
+    """All rows of a frame."""
+    return [row.asDict() for row in frame.collect()]
+
+
+def state(index: wx.WaveIndex) -> tuple[Any, ...]:
+    """What a change that is refused must leave alone."""
+    fresh = wx.open(index.path)
+    found = sorted(map(repr, scanned(fresh)))
+    return Log(fresh.storage).commits(), fresh.sub_indexes, found
+
+
+def unnamed(index: wx.WaveIndex) -> set[str]:
+    """The files of rows that no kept commit names."""
+    log = Log(index.storage)
+    named = {name for commit in log.commits() for name in log.read(commit).files}
+    lying = {f"{folder}/{n}" for folder in ("data", "staged") for n in index.storage.list(folder)}
+    return lying - named
