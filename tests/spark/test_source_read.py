@@ -186,7 +186,10 @@ def test_an_old_frame_says_so_when_its_commit_is_gone(spark, tmp_path):
         ({"expired": "perhaps"}, "BadDefinition: The option expired is 'perhaps'"),
         ({"pushdown": "yes"}, "BadDefinition: The option pushdown is 'yes'. Say true or false"),
         ({"changes": "true", "since_commit": "-1"}, "BadDefinition: The option since_commit"),
-        ({"changes": "true", "since_commit": "99"}, "CommitGone: Commit 99 is not there: the index keeps"),
+        (
+            {"changes": "true", "since_commit": "99"},
+            "CommitGone: Commit 99 is not there: the index keeps",
+        ),
     ],
 )
 def test_a_wrong_option_is_named_with_its_advice(spark, index, options, said):
