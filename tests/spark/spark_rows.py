@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
 import wavedex as wx
@@ -58,3 +60,25 @@ def unnamed(index: wx.WaveIndex) -> set[str]:
     named = {name for commit in log.commits() for name in log.read(commit).files}
     lying = {f"{folder}/{n}" for folder in ("data", "staged") for n in index.storage.list(folder)}
     return lying - named
+
+
+class Source:
+    """A folder of files that Spark follows as a stream, a file a batch in the order in which they were sent."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.folder.mkdir(parents=True)
+        self.sent = 0
+
+    def send(self, table: pa.Table) -> None:
+        """Put a file there, one second younger than the one before: Spark sorts them by their time."""
+        self.sent += 1
+        path = self.folder / f"{self.sent:03d}.parquet"
+        pq.write_table(table, path)
+        os.utime(path, (1_700_000_000 + self.sent,) * 2)
+
+    def stream(self, spark: SparkSession, ddl: str = "k bigint, t bigint, v string") -> DataFrame:
+        """The rows of all files, one after the other."""
+        return (
+            spark.readStream.schema(ddl).option("maxFilesPerTrigger", 1).parquet(str(self.folder))
+        )

@@ -47,9 +47,9 @@ class Sink:
         if stream is None:
             raise StreamOutOfStep("A sink is called by foreachBatch of a streaming query only.")
         index = on_spark(self.path, frame.sparkSession)
+        bring = bring_frame(index, frame, None)
         delay = index.definition.slotting.length(self._delay(frame, index))
         batch = Batch(stream, number, delay, self.takeover)
-        bring = bring_frame(index, frame, None)
         aside = dead_letters(self.dead_letters, index, batch)
         fed = feeding.feed(index.writer, index.definition, bring, batch, aside)
         if self.say is not None:

@@ -1,0 +1,166 @@
+"""The change feed through the data source, in batch and as a stream that is stopped and started again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.errors import StreamingQueryException
+from pyspark.sql import SparkSession
+from spark_rows import SCHEMA, collected, create, rows, scanned
+
+import wavedex as wx
+from wavedex.log import Log
+from wavedex.testing.oracle import same_rows
+
+
+class Follower:
+    """A query that writes the changes below a folder, run as often as one likes from one checkpoint."""
+
+    def __init__(
+        self, spark: SparkSession, index: wx.WaveIndex, folder: Path, **options: str
+    ) -> None:
+        self.spark = spark
+        self.index = index
+        self.folder = folder
+        self.options = {"changes": "true", **options}
+
+    def run(self) -> None:
+        """Follow until all that is there was seen."""
+        stream = self.spark.readStream.format("wavedex").options(**self.options)
+        query = (
+            stream.load(self.index.path)
+            .writeStream.format("parquet")
+            .option("checkpointLocation", str(self.folder / "checkpoint"))
+            .option("path", str(self.folder / "seen"))
+            .trigger(availableNow=True)
+            .start()
+        )
+        query.awaitTermination()
+
+    def seen(self) -> list[dict[str, Any]]:
+        return collected(self.spark.read.parquet(str(self.folder / "seen")))
+
+    def window(self) -> Counter[tuple[Any, ...]]:
+        """What is in the window if one counts rows in and out."""
+        counts: Counter[tuple[Any, ...]] = Counter()
+        for row in self.seen():
+            change = row.pop("_change")
+            del row["_commit"]
+            counts[tuple(row.values())] += change
+        assert all(count >= 0 for count in counts.values())
+        return +counts
+
+
+def held(index: wx.WaveIndex) -> Counter[tuple[Any, ...]]:
+    return Counter(tuple(row.values()) for row in scanned(index))
+
+
+def newest(index: wx.WaveIndex) -> int:
+    return Log(index.storage).commits()[-1]
+
+
+def late(slot: int) -> pa.Table:
+    return pa.Table.from_pylist([{"k": n, "t": slot * 10, "v": "late"} for n in (1, 50)], SCHEMA)
+
+
+@pytest.mark.parametrize("update", ["runs", "in-place"])
+def test_changes_in_batch_are_those_that_the_index_tells(spark, tmp_path, update):
+    index = create(tmp_path / "i.wx", update=update, keep_commits=99)
+    for slots in [(1,), (2, 3, 4), (5, 6), (8,)]:
+        index.append(rows(*slots))
+    index.amend(late(8))
+    last = newest(index)
+    for since, until in [(None, None), (1, last), (last - 1, None), (last, None), (None, 2)]:
+        asked = {"since_commit": since, "until_commit": until}
+        options = {name: str(number) for name, number in asked.items() if number is not None}
+        frame = spark.read.format("wavedex").options(changes="true", **options).load(index.path)
+        assert frame.columns == ["k", "t", "v", "_change", "_commit"]
+        expected = index.changes(since, until).read_all().to_pylist()
+        assert same_rows(collected(frame), expected), asked
+
+
+@pytest.mark.parametrize("update", ["runs", "in-place"])
+def test_a_stream_of_changes_adds_up_to_the_window_however_often_it_is_started(
+    spark, tmp_path, update
+):
+    index = create(tmp_path / "i.wx", update=update, keep_commits=99)
+    follower = Follower(spark, index, tmp_path)
+    index.append(rows(1, 2))
+    follower.run()
+    assert follower.window() == held(index)
+    for slots in [(3,), (4, 5, 6), (8,)]:
+        index.append(rows(*slots))
+    index.amend(late(6))
+    index.feed(rows(9, 10), stream="s", number=0, delay=20)
+    follower.run()
+    assert follower.window() == held(index)
+    seen = len(follower.seen())
+    follower.run()
+    assert len(follower.seen()) == seen  # Nothing has happened in between.
+    index.feed(rows(11, 12), stream="s", number=1, delay=0)
+    follower.run()
+    assert follower.window() == held(index)
+
+
+def test_a_stream_may_begin_with_what_comes_next(spark, tmp_path):
+    index = create(tmp_path / "i.wx", keep_commits=99)
+    index.append(rows(1, 2))
+    before = held(index)
+    follower = Follower(spark, index, tmp_path, starting="latest")
+    follower.run()
+    index.append(rows(3, 4))
+    follower.run()
+    assert follower.window() == held(index) - before
+
+
+def test_a_stream_may_begin_with_an_empty_index(spark, tmp_path):
+    index = create(tmp_path / "i.wx", keep_commits=99)
+    follower = Follower(spark, index, tmp_path)
+    follower.run()
+    index.append(rows(1))
+    follower.run()
+    assert follower.window() == held(index)
+
+
+def test_a_stream_that_slept_too_long_is_told(spark, tmp_path):
+    index = create(tmp_path / "i.wx")
+    index.append(rows(1))
+    follower = Follower(spark, index, tmp_path)
+    follower.run()
+    for slot in range(2, 7):
+        index.append(rows(slot))
+    with pytest.raises(
+        StreamingQueryException, match=r"CommitGone: Commit \d+ is not there.*keep_commits"
+    ):
+        follower.run()
+
+
+def test_a_stream_with_the_checkpoint_of_another_index_is_told(spark, tmp_path):
+    one, other = create(tmp_path / "one", keep_commits=99), create(tmp_path / "other")
+    for slot in range(1, 5):
+        one.append(rows(slot))
+    Follower(spark, one, tmp_path).run()
+    other.append(rows(1))
+    with pytest.raises(StreamingQueryException, match="CommitGone"):
+        Follower(spark, other, tmp_path).run()
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"changes": "false"}, "BadDefinition: A stream from an index is the feed of its changes"),
+        (
+            {"starting": "yesterday"},
+            "BadDefinition: The option starting is 'yesterday'. Say window",
+        ),
+    ],
+)
+def test_a_wrong_option_of_a_stream_is_named(spark, tmp_path, options, said):
+    index = create(tmp_path / "i.wx")
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which of Spark's it is, is Spark's business
+        Follower(spark, index, tmp_path, **options).run()
+    assert said in str(caught.value)
