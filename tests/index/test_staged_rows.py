@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
+from ways import WAYS
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.store.arrow import empty_batch
-from wavedex.store.packed import build_packed
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
@@ -24,10 +25,10 @@ def rows(*slots: int) -> pa.Table:
 
 
 def stage(index: wx.WaveIndex, arriving: Arriving) -> Arriving:
-    """Write the rows as one packed part a shard, as tasks elsewhere would."""
+    """Write the rows as one part a shard, as tasks elsewhere would."""
     batches = index._writer._engine._split(arriving.batch)
     parts = [
-        build_packed(
+        index.definition.build(
             index._files,
             index.definition.spec,
             f"data/{max(arriving.summary):010d}-57a6ed-{shard}",
@@ -41,13 +42,19 @@ def stage(index: wx.WaveIndex, arriving: Arriving) -> Arriving:
     return replace(arriving, batch=nothing, slots=np.zeros(0, np.int64), staged=staged)
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
-@pytest.mark.parametrize("scheme", ["wata", "rata", "reindex+", "del"])
-def test_staged_rows_give_the_answers_of_rows_in_memory(tmp_path, scheme, update):
+@pytest.mark.parametrize(
+    ("way", "scheme"),
+    [
+        *itertools.product(TECHNIQUES, ["wata", "rata", "reindex+", "del"]),
+        ("runs in parquet", "rata"),
+        ("packed-shadow in parquet", "del"),
+    ],
+)
+def test_staged_rows_give_the_answers_of_rows_in_memory(tmp_path, scheme, way):
     def create(name: str) -> wx.WaveIndex:
         return wx.WaveIndex.create(
             tmp_path / name, SCHEMA, key="k", time="t", slot=10, window=5, indexes=2,
-            scheme=scheme, update=update,
+            scheme=scheme, **WAYS[way],
         )  # fmt: skip
 
     staged, plain = create("staged"), create("plain")
