@@ -8,6 +8,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 
 import wavedex
@@ -52,6 +53,22 @@ wx.WaveIndex.create({str(tmp_path)!r} + "/x", schema, key="k", window=3)
 wx.open("file://" + {str(tmp_path)!r} + "/x").probe(1)
 """
     assert "pyarrow.fs" not in modules_after(code)
+
+
+@pytest.mark.parametrize(("form", "imported"), [("arrow", set()), ("parquet", {"pyarrow.parquet"})])
+def test_parquet_is_imported_only_to_read_an_index_that_is_kept_in_it(tmp_path, form, imported):
+    schema = pa.schema([("k", pa.int64()), ("v", pa.dictionary(pa.int32(), pa.string()))])
+    index = wavedex.WaveIndex.create(tmp_path / "x", schema, key="k", window=3, format=form)
+    values = pa.array(["a", "b"]).dictionary_encode()
+    index.append(pa.table([pa.array([1, 2]), values], schema=schema), slot=1)
+    code = f"""
+import wavedex as wx
+idx = wx.open({str(tmp_path / "x")!r})
+assert idx.probe(1).num_rows == idx.probe_range(2, 9).num_rows == 1
+assert idx.scan(1, columns=["v"]).read_all().num_rows == 2
+"""
+    assert modules_after(code) & {"pandas", "pyarrow.parquet"} == imported
+    assert "pyarrow.parquet" not in modules_after("import wavedex")
 
 
 def imports_of(path: Path) -> set[str]:

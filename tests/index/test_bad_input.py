@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from ways import PARQUET, WAYS
 
 import wavedex as wx
 from wavedex import errors
@@ -285,7 +286,12 @@ DEFINITIONS = {
     "an unknown scheme": ({"scheme": "wave"}, errors.UnknownScheme),
     "an unknown update": ({"update": "shadow"}, errors.UnknownScheme),
     "an unknown format": ({"format": "orc"}, errors.UnknownScheme),
-    "a format that is planned": ({"format": "parquet"}, errors.NotThereYet),
+    "a format that is no name": ({"format": ["arrow"]}, errors.UnknownScheme),
+    "Parquet files that change": ({"format": "parquet", "update": "in-place"}, errors.BadDefinition),
+    "Parquet files that change as copies": (
+        {"format": "parquet", "update": "simple-shadow"},
+        errors.BadDefinition,
+    ),
     "a scheme that is planned": ({"scheme": "wata-bounded"}, errors.NotThereYet),
     "unknown nulls": ({"nulls": "drop"}, errors.UnknownScheme),
     "unknown late": ({"late": "skip"}, errors.UnknownScheme),
@@ -418,9 +424,9 @@ def damaged_copies(path: Path, name: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("scheme", ["wata", "reindex++"])
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_verify_names_every_file_that_is_cut_off_or_gone(tmp_path, update, scheme):
-    filled(tmp_path / "x", update=update, scheme=scheme).verify()
+@pytest.mark.parametrize("way", WAYS)
+def test_verify_names_every_file_that_is_cut_off_or_gone(tmp_path, way, scheme):
+    filled(tmp_path / "x", scheme=scheme, **WAYS[way]).verify()
     for name in files_of(tmp_path / "x"):
         for damage in damaged_copies(tmp_path / "x", name):
             if name.startswith("log/") and damage == "one byte short":
@@ -433,9 +439,9 @@ def test_verify_names_every_file_that_is_cut_off_or_gone(tmp_path, update, schem
     wx.open(tmp_path / "x").verify()
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_a_file_that_is_cut_off_or_gone_is_called_damaged_when_it_is_read(tmp_path, update):
-    filled(tmp_path / "x", update=update)
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_that_is_cut_off_or_gone_is_called_damaged_when_it_is_read(tmp_path, way):
+    filled(tmp_path / "x", **WAYS[way])
     constituents = Log(Files(tmp_path / "x")).latest().indexes
     seen = {
         ref.name
@@ -500,10 +506,10 @@ print("END")
 
 
 @pytest.mark.parametrize("kind", ["rows", "heap", "directory", "manifest"])
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_verify_finds_a_flipped_bit_wherever_it_changes_an_answer(tmp_path, update, kind):
+@pytest.mark.parametrize("way", [*TECHNIQUES, "runs in parquet"])
+def test_verify_finds_a_flipped_bit_wherever_it_changes_an_answer(tmp_path, way, kind):
     # In a process of its own, for Arrow may not survive what is in a damaged file.
-    filled(tmp_path / "x", update=update, shards=1)
+    filled(tmp_path / "x", shards=1, **WAYS[way])
     *_, manifest = files_of(tmp_path / "x")
     refs = [
         part.files
@@ -533,12 +539,17 @@ def append_with_little_room(path: Path, room_bytes: int, rows: list[dict]) -> st
     return "done"
 
 
-@pytest.mark.parametrize("scheme", ["wata", "del", "reindex++", "rata"])
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize(
+    ("way", "scheme"),
+    [
+        *itertools.product(TECHNIQUES, ["wata", "del", "reindex++", "rata"]),
+        *itertools.product(PARQUET, ["wata"]),
+    ],
+)
 def test_a_disk_that_fills_up_at_any_byte_leaves_the_old_window_or_the_new_one(
-    tmp_path, update, scheme
+    tmp_path, way, scheme
 ):
-    filled(tmp_path / "origin", update=update, scheme=scheme, shards=1)
+    filled(tmp_path / "origin", scheme=scheme, shards=1, **WAYS[way])
     old = [row for slot in (4, 5, 6, 7) for row in rows_of(slot)]
     new = [row for slot in (5, 6, 7, 8) for row in rows_of(slot)]
     outcomes: list[str] = []
@@ -554,7 +565,7 @@ def test_a_disk_that_fills_up_at_any_byte_leaves_the_old_window_or_the_new_one(
         found = index.scan().read_all().to_pylist()
         assert same_rows(found, old if outcomes[-1] == "full" else new), room_bytes
         assert same_rows(held.scan().read_all().to_pylist(), old)
-        if outcomes[-1] == "full" and update in ("packed-shadow", "runs"):
+        if outcomes[-1] == "full" and WAYS[way]["update"] in ("packed-shadow", "runs"):
             assert fingerprint(scratch) == fingerprint(tmp_path / "origin")
         if outcomes[-1] == "done":
             break

@@ -13,6 +13,7 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from ways import PARQUET, WAYS
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
@@ -44,6 +45,7 @@ FLAT = {
     "decimal128": (pa.decimal128(38, 4), [D("-123456789012345678901234567890.1234"), None]),
     "decimal256": (pa.decimal256(70, 1), [D("-0.1"), None]),
     "dictionary": (pa.dictionary(pa.int32(), pa.string()), ["a", None, "bb", "a", ""]),
+    "sorted dictionary": (pa.dictionary(pa.int32(), pa.string(), True), ["a", None, "bb", "a", ""]),
 }  # fmt: skip
 NESTED = {
     "null": (pa.null(), [None, None]),
@@ -63,6 +65,8 @@ NESTED = {
     "list of dictionaries": (pa.list_(pa.dictionary(pa.int32(), pa.string())), [["a", "b"], None, []]),
 }  # fmt: skip
 IMMUTABLE = ["packed-shadow", "runs"]
+NOT_IN_PARQUET = ["duration", "list of dictionaries"]
+IN_PARQUET = [name for name in (*FLAT, *NESTED) if name not in NOT_IN_PARQUET]
 CHANGING = [update for update in TECHNIQUES if update not in IMMUTABLE]
 
 
@@ -90,22 +94,25 @@ def bits(values: list[Any]) -> list[str]:
     return sorted(map(repr, values))
 
 
-def make(path, schema: pa.Schema, update: str = "runs", **more: Any) -> wx.WaveIndex:
+def make(path, schema: pa.Schema, way: str = "runs", **more: Any) -> wx.WaveIndex:
     options = {"window": 3, "indexes": 2, "shards": 2, "first_room": 1, "scheme": "wata", **more}
     if "time" not in options and "t" in schema.names:
         options |= {"time": "t", "slot": 10}
-    return wx.WaveIndex.create(path, schema, key="k", update=update, **options)
+    return wx.WaveIndex.create(path, schema, key="k", **options, **WAYS[way])
 
 
-@pytest.mark.parametrize("scheme", ["del", "reindex++"])
 @pytest.mark.parametrize(
-    ("name", "update"),
-    [*itertools.product(FLAT, TECHNIQUES), *itertools.product(NESTED, IMMUTABLE)],
+    ("name", "way", "scheme"),
+    [
+        *itertools.product(FLAT, TECHNIQUES, ["del", "reindex++"]),
+        *itertools.product(NESTED, IMMUTABLE, ["del", "reindex++"]),
+        *itertools.product(IN_PARQUET, ["runs in parquet"], ["del"]),
+    ],
 )
-def test_values_of_every_type_come_out_as_they_went_in(tmp_path, name, update, scheme):
+def test_values_of_every_type_come_out_as_they_went_in(tmp_path, name, way, scheme):
     kind, values = {**FLAT, **NESTED}[name]
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", kind)])
-    index = make(tmp_path / "x", schema, update, scheme=scheme)
+    index = make(tmp_path / "x", schema, way, scheme=scheme)
     column = values_of(kind, values)
     expected = column.to_pylist()
     count = len(values)
@@ -140,14 +147,25 @@ def test_nested_columns_are_refused_where_files_change(tmp_path, name, update):
     make(tmp_path / "x", schema, update, include=[])
 
 
+@pytest.mark.parametrize("name", NOT_IN_PARQUET)
+def test_columns_that_parquet_does_not_keep_are_refused_there(tmp_path, name):
+    kind, _ = {**FLAT, **NESTED}[name]
+    schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", kind)])
+    for way in PARQUET:
+        with pytest.raises(wx.errors.BadDefinition, match=r"'v' .* cannot be kept in Parquet"):
+            make(tmp_path / "x", schema, way)
+        assert not (tmp_path / "x").exists()
+    make(tmp_path / "x", schema, "runs in parquet", include=[])
+
+
 WIDE = pa.schema(
     [("a", pa.string()), ("k", pa.int64()), ("b", pa.list_(pa.int8())), ("t", pa.int64())]
 )
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_only_the_included_columns_are_kept_besides_key_and_time(tmp_path, update):
-    index = make(tmp_path / "x", WIDE, update, include=["a"])
+@pytest.mark.parametrize("way", WAYS)
+def test_only_the_included_columns_are_kept_besides_key_and_time(tmp_path, way):
+    index = make(tmp_path / "x", WIDE, way, include=["a"])
     rows = [{"a": "x", "k": 1, "b": [1], "t": 5}]
     index.append(pa.Table.from_pylist(rows, WIDE))
     assert index.schema.names == ["a", "k", "t"]
@@ -160,10 +178,10 @@ def test_only_the_included_columns_are_kept_besides_key_and_time(tmp_path, updat
         index.probe(1, columns=["b"])
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_columns_can_be_chosen_in_every_kind_of_question(tmp_path, update):
+@pytest.mark.parametrize("way", WAYS)
+def test_columns_can_be_chosen_in_every_kind_of_question(tmp_path, way):
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
-    index = make(tmp_path / "x", schema, update)
+    index = make(tmp_path / "x", schema, way)
     index.append(pa.Table.from_pylist([{"k": 1, "t": 5, "v": "a"}], schema))
     for ask in (
         lambda **how: index.probe(1, **how),
@@ -179,11 +197,11 @@ def test_columns_can_be_chosen_in_every_kind_of_question(tmp_path, update):
             ask(columns=["v", "nobody"])
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize("way", [*TECHNIQUES, "runs in parquet"])
 @pytest.mark.parametrize("scheme", ["wata", "del"])
-def test_without_a_time_column_the_slot_is_given_and_never_seen(tmp_path, update, scheme):
+def test_without_a_time_column_the_slot_is_given_and_never_seen(tmp_path, way, scheme):
     schema = pa.schema([("k", pa.int64()), ("v", pa.string())])
-    index = make(tmp_path / "x", schema, update, scheme=scheme)
+    index = make(tmp_path / "x", schema, way, scheme=scheme)
     rows = {slot: [{"k": slot % 3, "v": f"{slot}"}, {"k": 7, "v": None}] for slot in range(-3, 6)}
     for slot, some in rows.items():
         index.append(pa.Table.from_pylist(some, schema), slot=slot)
@@ -232,12 +250,12 @@ TIMES = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize("way", [*TECHNIQUES, "runs in parquet"])
 @pytest.mark.parametrize("name", TIMES)
-def test_time_columns_of_every_type_are_cut_into_slots(tmp_path, name, update):
+def test_time_columns_of_every_type_are_cut_into_slots(tmp_path, name, way):
     kind, slot, zone, time_of = TIMES[name]
     schema = pa.schema([("k", pa.int64()), ("at", kind), ("n", pa.int64())])
-    index = make(tmp_path / "x", schema, update, time="at", slot=slot, zone=zone)
+    index = make(tmp_path / "x", schema, way, time="at", slot=slot, zone=zone)
     for day in range(1, 8):
         index.append(
             pa.table([[1, 2], pa.array([time_of(day)] * 2, kind), [day, day]], schema=schema)
@@ -411,11 +429,11 @@ def test_a_column_that_allows_no_nulls_refuses_them(tmp_path):
     assert index.scan().read_all().schema == schema
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_chunks_with_dictionaries_of_their_own_are_brought_together(tmp_path, update):
+@pytest.mark.parametrize("way", WAYS)
+def test_chunks_with_dictionaries_of_their_own_are_brought_together(tmp_path, way):
     kind = pa.dictionary(pa.int32(), pa.string())
     schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", kind)])
-    index = make(tmp_path / "x", schema, update)
+    index = make(tmp_path / "x", schema, way)
     for slot in range(5):
         chunks = [pa.array([f"{slot}", "both"]), pa.array(["both", None, f"{slot + 100}"])]
         column = pa.chunked_array([chunk.dictionary_encode() for chunk in chunks])

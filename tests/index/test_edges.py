@@ -229,7 +229,7 @@ def test_a_handle_stays_with_its_index_when_the_working_folder_changes(tmp_path,
 
 @pytest.mark.parametrize(
     "asked",
-    [{"max_size": 9}, {"roots": ["/disk"]}, {"format": "parquet"}, {"scheme": "wata-bounded"}, {"key": ["k", "t"]}],
+    [{"max_size": 9}, {"roots": ["/disk"]}, {"scheme": "wata-bounded"}, {"key": ["k", "t"]}],
 )  # fmt: skip
 def test_what_is_planned_is_refused_as_not_there_yet(tmp_path, asked):
     with pytest.raises(errors.NotThereYet, match="not there yet"):

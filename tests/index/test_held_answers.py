@@ -7,6 +7,7 @@ import random
 
 import pyarrow as pa
 import pytest
+from ways import WAYS
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
@@ -42,11 +43,11 @@ def test_tables_and_readers_that_are_held_say_what_they_said(tmp_path, update, s
         assert reader.read_all().to_pylist() == before
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("time", [2**63 - 1, 2**63 - 11, -(2**63), -(2**63) + 11])
-def test_rows_at_the_ends_of_time_are_refused_or_can_be_read(tmp_path, time, update):
+def test_rows_at_the_ends_of_time_are_refused_or_can_be_read(tmp_path, time, way):
     index = wx.WaveIndex.create(
-        tmp_path / "x", SCHEMA, key="k", time="t", slot=10, window=4, indexes=2, update=update
+        tmp_path / "x", SCHEMA, key="k", time="t", slot=10, window=4, indexes=2, **WAYS[way]
     )
     try:
         index.append(table([{"k": 1, "t": time, "v": "a"}]))

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
+from ways import WAYS
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
@@ -203,13 +204,13 @@ def scheme(request):
     return request.param
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize("way", [*TECHNIQUES, "runs in parquet"])
 @pytest.mark.parametrize("kind", KINDS, ids=str)
-def test_keys_of_every_type_are_found_as_a_dictionary_finds_them(tmp_path, kind, update, scheme):
+def test_keys_of_every_type_are_found_as_a_dictionary_finds_them(tmp_path, kind, way, scheme):
     schema = pa.schema([("k", kind.arrow), ("t", pa.int64()), ("n", pa.int64())])
     index = wx.WaveIndex.create(
         tmp_path / "x", schema, key="k", time="t", slot=10, window=WINDOW, indexes=2,
-        scheme=scheme, update=update, shards=SHARDS, first_room=1,
+        scheme=scheme, shards=SHARDS, first_room=1, **WAYS[way],
     )  # fmt: skip
     oracle = Oracle(WINDOW, "k", lambda row: row["t"] // 10)
     serial = 0

@@ -11,10 +11,10 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
+from ways import WAYS
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
 from wavedex.store.files import Files
 
 S = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
@@ -177,19 +177,19 @@ ODD = {
 }
 
 
-@pytest.mark.parametrize("update", ["packed-shadow", "in-place"])
+@pytest.mark.parametrize("way", ["packed-shadow", "packed-shadow in parquet", "in-place"])
 @pytest.mark.parametrize("name", ODD)
-def test_a_schema_that_cannot_be_kept_is_refused_when_the_index_is_created(tmp_path, name, update):
+def test_a_schema_that_cannot_be_kept_is_refused_when_the_index_is_created(tmp_path, name, way):
     typ, arr = ODD[name]
     try:
         make(
             tmp_path / "x",
             pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", typ)]),
-            update=update,
+            **WAYS[way],
         )
     except errors.BadDefinition:
         return
-    col(typ, arr, tmp_path / "y", update=update)
+    col(typ, arr, tmp_path / "y", **WAYS[way])
 
 
 @pytest.mark.parametrize("update", ["in-place", "simple-shadow"])
@@ -203,17 +203,17 @@ def test_a_dictionary_of_anything_but_strings_is_readable_in_place_or_refused(
         col(a.type, a, tmp_path / "x", update=update)
 
 
-@pytest.mark.parametrize("update", list(TECHNIQUES))
-def test_a_dictionary_that_holds_a_null_is_kept(tmp_path, update):
+@pytest.mark.parametrize("way", WAYS)
+def test_a_dictionary_that_holds_a_null_is_kept(tmp_path, way):
     a = pa.DictionaryArray.from_arrays(pa.array([0, 1, None], pa.int8()), pa.array(["a", None]))
-    col(a.type, a, tmp_path / "x", update=update)
+    col(a.type, a, tmp_path / "x", **WAYS[way])
 
 
-@pytest.mark.parametrize("update", list(TECHNIQUES))
-def test_small_dictionaries_that_are_large_together_do_not_stop_an_index(tmp_path, update):
+@pytest.mark.parametrize("way", WAYS)
+def test_small_dictionaries_that_are_large_together_do_not_stop_an_index(tmp_path, way):
     typ = pa.dictionary(pa.int8(), pa.string())
     sch = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", typ)])
-    i = make(tmp_path / "x", sch, update=update, shards=1)
+    i = make(tmp_path / "x", sch, **WAYS[way], shards=1)
     for s in range(1, 6):
         a = pa.array([f"{s}-{n}" for n in range(100)]).dictionary_encode().cast(typ)
         with contextlib.suppress(errors.WavedexError):

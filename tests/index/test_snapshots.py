@@ -6,9 +6,9 @@ import gc
 
 import pyarrow as pa
 import pytest
+from ways import WAYS
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
 from wavedex.log import Log
 from wavedex.store.files import Files
 
@@ -20,18 +20,18 @@ def slot_of_new_keys(slot: int) -> pa.Table:
     return pa.table({"k": list(keys), "v": [slot] * 50}, schema=SCHEMA)
 
 
-def filled(path, update: str, slots: range) -> wx.WaveIndex:
+def filled(path, way: str, slots: range) -> wx.WaveIndex:
     index = wx.WaveIndex.create(
-        path, SCHEMA, key="k", window=4, indexes=2, scheme="del", update=update, shards=1, first_room=1
+        path, SCHEMA, key="k", window=4, indexes=2, scheme="del", shards=1, first_room=1, **WAYS[way]
     )  # fmt: skip
     for slot in slots:
         index.append(slot_of_new_keys(slot), slot=slot)
     return index
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_a_scan_that_was_begun_reads_the_window_it_began_with(tmp_path, update):
-    index = filled(tmp_path / "x", update, range(4))
+@pytest.mark.parametrize("way", WAYS)
+def test_a_scan_that_was_begun_reads_the_window_it_began_with(tmp_path, way):
+    index = filled(tmp_path / "x", way, range(4))
     reader = wx.open(tmp_path / "x").scan()
     gc.collect()
     for slot in range(4, 14):
@@ -39,9 +39,9 @@ def test_a_scan_that_was_begun_reads_the_window_it_began_with(tmp_path, update):
     assert set(reader.read_all()["v"].to_pylist()) == {0, 1, 2, 3}
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_an_answer_stays_as_it_was_given(tmp_path, update):
-    index = filled(tmp_path / "x", update, range(4))
+@pytest.mark.parametrize("way", WAYS)
+def test_an_answer_stays_as_it_was_given(tmp_path, way):
+    index = filled(tmp_path / "x", way, range(4))
     one, many = index.probe(7), index.probe_range(0, 20)
     before = one.to_pylist(), many.to_pylist()
     for slot in range(4, 14):

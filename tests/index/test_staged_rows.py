@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from contextlib import nullcontext
 from dataclasses import replace
 
 import pyarrow as pa
 import pytest
+from ways import WAYS
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
@@ -35,13 +37,19 @@ def bring(index: wx.WaveIndex, table: pa.Table, attempt: str):
     return lambda manifest: nullcontext(gather(index.definition, received))
 
 
-@pytest.mark.parametrize("update", TECHNIQUES)
-@pytest.mark.parametrize("scheme", ["wata", "rata", "reindex+", "del"])
-def test_staged_rows_give_the_answers_of_rows_in_memory(tmp_path, scheme, update):
+@pytest.mark.parametrize(
+    ("way", "scheme"),
+    [
+        *itertools.product(TECHNIQUES, ["wata", "rata", "reindex+", "del"]),
+        ("runs in parquet", "rata"),
+        ("packed-shadow in parquet", "del"),
+    ],
+)
+def test_staged_rows_give_the_answers_of_rows_in_memory(tmp_path, scheme, way):
     def create(name: str) -> wx.WaveIndex:
         return wx.WaveIndex.create(
             tmp_path / name, SCHEMA, key="k", time="t", slot=10, window=5, indexes=2,
-            scheme=scheme, update=update,
+            scheme=scheme, **WAYS[way],
         )  # fmt: skip
 
     staged, plain = create("staged"), create("plain")

@@ -25,6 +25,7 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
+from ways import WAYS
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
@@ -39,6 +40,7 @@ EXAMPLES = {"in-place": 8, "simple-shadow": 6}
 """Where room inside files is used again there is more to go wrong; the others have 4."""
 STEPS = 13
 CASES = [(scheme, update) for scheme in SCHEMES for update in TECHNIQUES]
+CASES += [("wata", "runs in parquet"), ("reindex++", "packed-shadow in parquet")]
 
 rows_of_a_slot = st.lists(
     st.tuples(st.integers(0, KEYS - 1), st.integers(0, EVERY - 1), st.integers(0, 40)), max_size=7
@@ -46,7 +48,7 @@ rows_of_a_slot = st.lists(
 
 
 class Waves(RuleBasedStateMachine):
-    scheme = update = ""
+    scheme = way = ""
 
     def __init__(self) -> None:
         super().__init__()
@@ -76,7 +78,7 @@ class Waves(RuleBasedStateMachine):
         )
         self.index = wx.WaveIndex.create(
             self.folder / "x", self.schema, key="k", time="t", slot=EVERY, window=window,
-            indexes=min(window, max(least, indexes)), scheme=self.scheme, update=self.update,
+            indexes=min(window, max(least, indexes)), scheme=self.scheme, **WAYS[self.way],
             shards=shards, spread=spread, growth=growth, first_room=first_room,
             max_gap=self.max_gap,
         )  # fmt: skip
@@ -306,11 +308,11 @@ class Waves(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-@pytest.mark.parametrize(("scheme", "update"), CASES)
-def test_any_sequence_of_steps_leaves_the_answers_of_a_plain_dictionary(scheme, update):
-    name = f"{scheme} {update}"
-    machine = type(f"Waves of {name}", (Waves,), {"scheme": scheme, "update": update})
+@pytest.mark.parametrize(("scheme", "way"), CASES)
+def test_any_sequence_of_steps_leaves_the_answers_of_a_plain_dictionary(scheme, way):
+    name = f"{scheme} {way}"
+    machine = type(f"Waves of {name}", (Waves,), {"scheme": scheme, "way": way})
     machine = seed(zlib.crc32(name.encode()))(machine)
     run_state_machine_as_test(
-        machine, settings=settings(max_examples=EXAMPLES.get(update, 4), stateful_step_count=STEPS)
+        machine, settings=settings(max_examples=EXAMPLES.get(way, 4), stateful_step_count=STEPS)
     )

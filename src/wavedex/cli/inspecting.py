@@ -53,6 +53,7 @@ def _header(about: dict[str, Any]) -> Table:
         "time": about["time"] or "none: each append names its slot",
         "scheme": f"{about['scheme']} ({'hard: expired slots are gone' if about['hard'] else soft})",
         "update": about["update"],
+        "format": about["format"],
         "window": f"{about['window']:,} slots in {about['indexes']:,} sub-indexes, "
         f"{about['shards']:,} shards each",
         "rows": f"{about['rows']:,}",

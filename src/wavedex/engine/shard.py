@@ -22,6 +22,7 @@ from wavedex.slots import Slotting
 from wavedex.store.access import AnyFiles
 from wavedex.store.arrow import to_arrow
 from wavedex.store.entries import EntrySpec
+from wavedex.store.formats import Build
 from wavedex.store.inplace import Updater
 from wavedex.store.part import Part, Slots
 from wavedex.store.room import Sizes
@@ -36,6 +37,7 @@ class Workshop:
     slotting: Slotting
     technique: Technique
     sizes: Sizes
+    build: Build
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,7 @@ def _begin(workshop: Workshop, task: ShardTask) -> tuple[Bench, dict[str, Draft]
         staged=task.staged,
         rows_of=rows_of,
         stem=lambda: f"{stem_prefix(task.commit, task.token)}-{task.shard:05d}-{next(counter)}",
+        build=workshop.build,
         updater=Updater(workshop.files, spec, workshop.sizes, task.commit, task.oldest_kept),
     )
     return bench, draft_plan(task.operations, task.present, arriving)

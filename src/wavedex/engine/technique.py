@@ -24,8 +24,8 @@ from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
 from wavedex.store.contiguous import build_contiguous, copy_contiguous
 from wavedex.store.entries import EntrySpec, concat
+from wavedex.store.formats import FORMATS, Build
 from wavedex.store.inplace import Updater
-from wavedex.store.packed import build_packed
 from wavedex.store.part import Part, Slots
 from wavedex.store.records import RecordFormat
 
@@ -35,7 +35,7 @@ class Bench:
     """What a technique works with in one shard.
 
     `present` are the parts that readers see now. Rows arrive as `staged` parts, which lie on disk already, or in memory:
-    `rows_of` gives those of some slots. `stem` makes names for new files.
+    `rows_of` gives those of some slots. `stem` makes names for new files, and `build` writes parts that never change.
     """
 
     files: AnyFiles
@@ -45,6 +45,7 @@ class Bench:
     staged: tuple[Part, ...]
     rows_of: Callable[[Slots], pa.RecordBatch]
     stem: Callable[[], str]
+    build: Build
     updater: Updater
     written: dict[object, tuple[Part, ...]] = field(default_factory=dict)
 
@@ -90,6 +91,10 @@ class Technique(Protocol):
     def defers_merges(self) -> bool:
         """Whether sub-indexes are left in several parts, to be merged in preparation."""
 
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """The formats that its parts may have."""
+
     def check(self, spec: EntrySpec) -> None:
         """Raise BadDefinition where entries like these cannot be kept so."""
 
@@ -108,9 +113,10 @@ class Immutable:
     defers_merges: bool
     changes_files: bool = False
     writes_into_files: bool = False
+    formats: tuple[str, ...] = tuple(FORMATS)
 
     def check(self, spec: EntrySpec) -> None:
-        """Packed files take every entry that Arrow can write."""
+        """What can be kept is for the format to say."""
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         parts = (*draft.own, *bench.sources(draft))
@@ -143,7 +149,7 @@ class Immutable:
             bench.written[shared] = (
                 ()
                 if rows is None
-                else (build_packed(bench.files, bench.spec, bench.stem(), rows, held),)
+                else (bench.build(bench.files, bench.spec, bench.stem(), rows, held),)
             )
         return bench.written[shared]
 
@@ -156,6 +162,7 @@ class InPlace:
     changes_files: bool
     defers_merges: bool = False
     writes_into_files: bool = True
+    formats: tuple[str, ...] = ("arrow",)
 
     def check(self, spec: EntrySpec) -> None:
         RecordFormat(spec)

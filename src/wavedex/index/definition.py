@@ -33,6 +33,7 @@ from wavedex.store.access import AnyFiles, needs_local_disk
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import hash_rows
 from wavedex.store.entries import SLOT_COLUMN, EntrySpec
+from wavedex.store.formats import FORMATS, Build
 from wavedex.store.keys import key_type
 from wavedex.store.room import Sizes
 
@@ -95,6 +96,11 @@ class Definition:
     def technique(self) -> Technique:
         """How sub-indexes are updated."""
         return technique(self.update)
+
+    @cached_property
+    def build(self) -> Build:
+        """How parts that never change are written."""
+        return FORMATS[self.format].build
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -168,7 +174,7 @@ class Definition:
                 keep_commits=_whole("keep_commits", body["keep_commits"], 1),
             )
             definition.technique.check(definition.spec)
-            _ = definition.scheme, definition.sizes, definition.spec.key_type
+            _ = definition.scheme, definition.sizes, definition.spec.key_type, definition.build
         except (ValueError, KeyError, TypeError, pa.ArrowInvalid, BadDefinition) as error:
             raise Damaged(f"{name} is no definition ({error})") from error
         return definition
@@ -222,9 +228,7 @@ def define(
         raise BadDefinition(f"growth={growth!r} is no number.")
     _check_choice("nulls", nulls, ("error", "skip"))
     _check_choice("late", late, ("error", "drop"))
-    if format == "parquet":
-        raise NotThereYet("format='parquet' is planned and not there yet. Use format='arrow'.")
-    _check_choice("format", format, ("arrow",))
+    _check_choice("format", format, tuple(FORMATS))
     if not isinstance(scheme, str):
         raise UnknownScheme(f"scheme={scheme!r} is no name. Choose one of {', '.join(SCHEMES)}.")
     if scheme in _PLANNED_SCHEMES:
@@ -254,7 +258,13 @@ def define(
     )
     key_type(schema.field(key).type)
     _ = definition.scheme, definition.sizes
+    if format not in definition.technique.formats:
+        raise BadDefinition(
+            f"update={update!r} changes its files, and files of format={format!r} cannot be changed. "
+            "Use update='runs' or 'packed-shadow', or format='arrow'."
+        )
     definition.technique.check(definition.spec)
+    FORMATS[format].check(definition.spec)
     return definition
 
 

@@ -23,6 +23,7 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
         "time": definition.time,
         "scheme": definition.scheme_name,
         "update": definition.update,
+        "format": definition.format,
         "window": definition.window,
         "indexes": definition.indexes,
         "shards": definition.shards,

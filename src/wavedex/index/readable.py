@@ -115,7 +115,7 @@ class Readable(ABC):
         def batches(held: Snapshot) -> Iterator[pa.RecordBatch]:
             # The reader holds the snapshot for as long as it is read.
             for shard, within in targets:
-                yield shard.scan(within).select(names)
+                yield from shard.stream(within, names)
 
         schema = snapshot.definition.schema
         if columns is not None:

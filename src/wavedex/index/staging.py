@@ -19,7 +19,6 @@ from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, nothing
 from wavedex.index.definition import Definition
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
-from wavedex.store.packed import build_packed
 from wavedex.store.part import Part
 from wavedex.store.reading import split_by_shard
 
@@ -70,7 +69,7 @@ def stage(
         if batch.num_rows:
             slots = definition.slotting.slots_of(spec.ordinals(batch))
             held = frozenset(np.unique(slots).tolist())
-            parts[shard] = build_packed(files, spec, f"{stem}-{shard:05d}", batch, held)
+            parts[shard] = definition.build(files, spec, f"{stem}-{shard:05d}", batch, held)
     return Staged(arriving.summary, arriving.null_keys, parts)
 
 

@@ -48,7 +48,12 @@ class Writer:
         self._surroundings = surroundings
         self._log = Log(files)
         self.workshop = Workshop(
-            files, definition.spec, definition.slotting, definition.technique, definition.sizes
+            files=files,
+            spec=definition.spec,
+            slotting=definition.slotting,
+            technique=definition.technique,
+            sizes=definition.sizes,
+            build=definition.build,
         )
         self._engine = surroundings.engine(self.workshop, definition.shards)
 

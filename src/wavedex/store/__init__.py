@@ -1,4 +1,4 @@
-"""One sub-index on disk: packed and contiguous buckets, their directories, and all access to files."""
+"""One sub-index on disk: packed, Parquet and contiguous buckets, their directories, and all access to files."""
 
 from __future__ import annotations
 
@@ -8,10 +8,15 @@ from wavedex.store.contiguous import ContiguousShard
 from wavedex.store.entries import SLOT_COLUMN, EntrySpec
 from wavedex.store.files import Files
 from wavedex.store.packed import PackedShard
+from wavedex.store.parquet import ParquetShard
 from wavedex.store.part import Part
 from wavedex.store.reading import Range, Shard
 
-_SHARDS: dict[str, type[Shard]] = {"packed": PackedShard, "contiguous": ContiguousShard}
+_SHARDS: dict[str, type[Shard]] = {
+    "packed": PackedShard,
+    "parquet": ParquetShard,
+    "contiguous": ContiguousShard,
+}
 
 
 def open_shard(files: AnyFiles, spec: EntrySpec, part: Part) -> Shard:

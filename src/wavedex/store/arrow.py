@@ -53,5 +53,5 @@ def bit_buffer(values: npt.NDArray[np.bool_]) -> pa.Buffer:
 
 def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     """A batch without rows."""
-    columns = [column.combine_chunks() for column in schema.empty_table().columns]
+    columns = [pa.nulls(0, kind) for kind in schema.types]
     return pa.RecordBatch.from_arrays(columns, schema=schema)

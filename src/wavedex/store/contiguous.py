@@ -28,7 +28,7 @@ from wavedex.store.entries import EntrySpec, number_view
 from wavedex.store.keys import Plain
 from wavedex.store.order import bucket_starts, sort_order, spread_ranges
 from wavedex.store.part import Part, Slots
-from wavedex.store.reading import Range, Shard
+from wavedex.store.reading import KeyedShard, Range
 from wavedex.store.records import RecordFormat, Records
 from wavedex.store.room import FreeRoom
 from wavedex.store.xxh64 import U64
@@ -66,7 +66,7 @@ class Buckets:
         return self.rooms, self.sizes, self.skips, self.counts
 
 
-class ContiguousShard(Shard):
+class ContiguousShard(KeyedShard):
     """A contiguous shard that is read, and from which the next version is made."""
 
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:

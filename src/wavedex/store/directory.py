@@ -43,10 +43,10 @@ def build_table(hashes: U64) -> tuple[npt.NDArray[np.uint32], int]:
 class Table:
     """A table to look up in."""
 
-    def __init__(self, places: npt.NDArray[np.uint32], bits: int) -> None:
+    def __init__(self, places: npt.NDArray[np.uint32] | npt.NDArray[np.uint8], bits: int) -> None:
         self.places = places
         self.shift = 64 - bits
-        self._view = places.data.cast("B").cast("I")
+        self._view = places.data.cast("B").cast("I" if places.itemsize == 4 else "B")
 
     def find(self, hashed: int, matches: Callable[[int], bool]) -> int:
         """The bucket whose key has this hash and `matches`, or -1."""

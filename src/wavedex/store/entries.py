@@ -92,7 +92,9 @@ def one_batch(table: pa.Table | pa.RecordBatch) -> pa.RecordBatch:
     """A table's rows in one record batch."""
     if isinstance(table, pa.RecordBatch):
         return table
-    batches = table.combine_chunks().to_batches()
+    batches = table.to_batches()
+    if len(batches) > 1:
+        batches = table.combine_chunks().to_batches()
     if not batches:
         return empty_batch(table.schema)
     return batches[0] if len(batches) == 1 else pa.concat_batches(batches)

@@ -15,49 +15,42 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from wavedex.errors import TooLarge
 from wavedex.store.access import AnyFiles
-from wavedex.store.arrays import read_arrays, read_batch, write_arrays, write_batch
+from wavedex.store.arrays import read_arrays, read_batch, write_batch
 from wavedex.store.arrow import to_arrow
 from wavedex.store.directory import I64, Bools, Table, build_table
 from wavedex.store.entries import EntrySpec, number_view
 from wavedex.store.keys import Plain
-from wavedex.store.order import bucket_starts, sort_order, spread_ranges
+from wavedex.store.order import spread_ranges
 from wavedex.store.part import Part, Slots
-from wavedex.store.reading import Range, Shard
+from wavedex.store.reading import KeyedShard, Range
+from wavedex.store.sorting import Layout, SortedRows, as_sorted, sort_rows, write_part
 from wavedex.store.xxh64 import U64
 
 STORE = "packed"
-ROWS_MAX = 2**32 - 2
-"""A directory counts rows in 32 bits."""
 
 
 def build_packed(
     files: AnyFiles, spec: EntrySpec, stem: str, batch: pa.RecordBatch, held: Slots
 ) -> Part:
     """Write the entries as a packed shard. REQUIRES: at least one row. ENSURES: both files last."""
-    if batch.num_rows > ROWS_MAX:
-        raise TooLarge(
-            f"A shard would hold {batch.num_rows:,} rows, and {ROWS_MAX:,} is the most. "
-            "Create the index with more shards."
-        )
-    codes = spec.key_type.codes(spec.keys(batch))
-    order = sort_order(codes, spec.ordinals(batch))
-    batch, codes = batch.take(to_arrow(order)), codes[order]
-    starts = bucket_starts(codes)
-    hashes = spec.key_type.hash_array(spec.keys(batch).take(to_arrow(starts)))
-    table, bits = build_table(hashes)
-    arrays = {"starts": np.append(starts, len(codes)).astype(np.uint32), "table": table}
-    rows = files.create(f"{stem}.arrow", lambda sink: write_batch(sink, batch))
-    directory = files.create(
-        f"{stem}.dir", lambda sink: write_arrays(sink, arrays, {"bits": str(bits)})
+    rows = sort_rows(spec, batch)
+    table, bits = build_table(rows.hashes)
+    layout = Layout(
+        store=STORE,
+        suffix=".arrow",
+        fill=lambda sink: write_batch(sink, rows.batch),
+        arrays={"starts": _directory_starts(rows).astype(np.uint32), "table": table},
+        metadata={"bits": str(bits)},
     )
-    files.sync(rows.name)
-    files.sync(directory.name)
-    return Part(STORE, {"rows": rows, "directory": directory}, held, held, len(codes))
+    return write_part(files, stem, layout, held, batch.num_rows)
 
 
-class PackedShard(Shard):
+def _directory_starts(rows: SortedRows) -> I64:
+    return np.append(rows.starts, rows.batch.num_rows)
+
+
+class PackedShard(KeyedShard):
     """A packed shard that is read."""
 
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
@@ -130,17 +123,11 @@ class PackedShard(Shard):
         return self.spec.keys(self.batch)
 
     def _rule_findings(self) -> Iterable[str]:
-        name = self.part.files["rows"].name
-        codes = self.spec.key_type.codes(self.keys)
-        ordinals = self.spec.ordinals(self.batch)
-        if (sort_order(codes, ordinals) != np.arange(len(codes))).any():
+        name, directory = self._rows_name, self.part.files["directory"].name
+        rows = as_sorted(self.spec, self.batch)
+        if rows is None:
             yield f"{name} is not sorted by key and time"
-        starts = bucket_starts(codes)
-        directory = self.part.files["directory"].name
-        if self.starts.tolist() != [*starts.tolist(), len(codes)]:
+        elif not np.array_equal(self.starts, _directory_starts(rows)):
             yield f"{directory} does not say where the buckets of {name} begin"
-            return
-        keys = self.keys.take(to_arrow(starts))
-        table, _ = build_table(self.spec.key_type.hash_array(keys))
-        if not np.array_equal(table, self.table.places):
+        elif not np.array_equal(self.table.places, build_table(rows.hashes)[0]):
             yield f"{directory} does not find the keys of {name}"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 
@@ -53,30 +53,15 @@ class Shard(ABC):
     def scan(self, within: Range | None) -> pa.RecordBatch:
         """All rows."""
 
-    @property
-    @abstractmethod
-    def keys(self) -> pa.Array:
-        """The key column, or the keys of the buckets, as `key_at` counts them."""
-
-    @cached_property
-    def key_at(self) -> Callable[[int], Plain]:
-        """The key at a place in `keys`."""
-        return self.spec.key_type.reader(self.keys)
-
-    def key_range(self, low: Plain, high: Plain) -> tuple[int, int]:
-        """The places in `keys`, from the first to past the last, of those between two, both included.
-
-        REQUIRES: `keys` is sorted.
-        """
-        places = range(len(self.keys))
-        start = bisect_left(places, low, key=self.key_at)
-        return start, max(start, bisect_right(places, high, key=self.key_at))
+    def stream(self, within: Range | None, names: list[str]) -> Iterator[pa.RecordBatch]:
+        """Some columns of all rows, in pieces that need not be in memory together."""
+        yield self.scan(within).select(names)
 
     def _within(self, batch: pa.RecordBatch, within: Range | None) -> pa.RecordBatch:
         if within is None:
             return batch
         since, until = within
-        ordinals = number_view(batch.column(self.spec.order_place))
+        ordinals = number_view(batch.column(self.spec.order))
         inside = (ordinals >= since) & (ordinals < until)
         return batch if inside.all() else batch.filter(to_arrow(inside))
 
@@ -116,6 +101,35 @@ class Shard(ABC):
         hashes = self.spec.key_type.hash_array(keys)
         if (shard_of(hashes, shards) != shard).any():
             yield f"{self._rows_name} holds keys of another shard than {shard}"
+
+
+class KeyedShard(Shard):
+    """A shard whose keys can be looked at one by one, as they lie."""
+
+    @property
+    @abstractmethod
+    def keys(self) -> pa.Array:
+        """The key column, or the keys of the buckets, as `key_at` counts them."""
+
+    @cached_property
+    def key_at(self) -> Callable[[int], Plain]:
+        """The key at a place in `keys`."""
+        return self.spec.key_type.reader(self.keys)
+
+    def key_range(self, low: Plain, high: Plain) -> tuple[int, int]:
+        """The places in `keys`, from the first to past the last, of those between two, both included.
+
+        REQUIRES: `keys` is sorted.
+        """
+        return key_range(self.key_at, len(self.keys), low, high)
+
+
+def key_range(
+    key_at: Callable[[int], Plain], count: int, low: Plain, high: Plain
+) -> tuple[int, int]:
+    """Of `count` sorted keys the places, from the first to past the last, of those between two, both included."""
+    start = bisect_left(range(count), low, key=key_at)
+    return start, max(start, bisect_right(range(count), high, key=key_at))
 
 
 def shard_of(hashes: U64, shards: int) -> np.ndarray:
