@@ -18,7 +18,7 @@ from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.technique import Bench, Technique
 from wavedex.log import DATA
 from wavedex.plan import Operation
-from wavedex.slots import Slotting
+from wavedex.slots import Slotting, distinct
 from wavedex.store.access import AnyFiles
 from wavedex.store.arrow import to_arrow
 from wavedex.store.entries import EntrySpec
@@ -75,7 +75,7 @@ def _begin(workshop: Workshop, task: ShardTask) -> tuple[Bench, dict[str, Draft]
     counter = itertools.count()
     spec, slotting = workshop.spec, workshop.slotting
     row_slots = slotting.slots_of(spec.ordinals(task.batch))
-    in_memory = frozenset(np.unique(row_slots).tolist())
+    in_memory = frozenset(distinct(row_slots)[0].tolist())
     arriving = in_memory.union(*(part.shown for part in task.staged))
 
     def rows_of(slots: Slots) -> pa.RecordBatch:

@@ -17,7 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from wavedex import slots
+from wavedex import slots as slotting
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import PLAIN, Definition
 from wavedex.store.arrow import empty_batch, to_arrow
@@ -98,7 +98,7 @@ class Arriving:
 
 def summarise(batch: pa.RecordBatch, slots: I64, ordinals: I64) -> dict[int, Found]:
     """What a batch has for each slot."""
-    distinct, place = np.unique(slots, return_inverse=True)
+    distinct, place = slotting.distinct(slots)
     counts = np.bincount(place, minlength=len(distinct))
     sums = np.zeros(len(distinct), np.uint64)
     np.add.at(sums, place, hash_rows(batch))
@@ -118,7 +118,7 @@ def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
         numbers = to_arrow(np.full(table.num_rows, slot, np.int64))
         table = table.append_column(definition.spec.schema.field(SLOT_COLUMN), numbers)
     batch = one_batch(table.cast(definition.spec.schema))
-    ordinals = slots.ordinals(batch.column(definition.spec.order_place))
+    ordinals = slotting.ordinals(batch.column(definition.spec.order_place))
     found = definition.slotting.slots_of(ordinals)
     if slot is not None and (found != slot).any():
         other = int(found[found != slot][0])

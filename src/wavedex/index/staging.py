@@ -11,12 +11,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import NullKeys
 from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, nothing
 from wavedex.index.definition import Definition
+from wavedex.slots import distinct
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
 from wavedex.store.part import Part
@@ -68,7 +68,7 @@ def stage(
     for shard, batch in enumerate(split_by_shard(arriving.batch, spec, definition.shards)):
         if batch.num_rows:
             slots = definition.slotting.slots_of(spec.ordinals(batch))
-            held = frozenset(np.unique(slots).tolist())
+            held = frozenset(distinct(slots)[0].tolist())
             parts[shard] = definition.build(files, spec, f"{stem}-{shard:05d}", batch, held)
     return Staged(arriving.summary, arriving.null_keys, parts)
 

@@ -17,7 +17,7 @@ import pyarrow.types as pt
 
 from wavedex.store.arrow import has_bytes
 from wavedex.store.keys import hash_strings
-from wavedex.store.xxh64 import U64, hash_longs
+from wavedex.store.xxh64 import U64
 
 _MASK = (1 << 64) - 1
 _NULL = np.uint64(0x9E3779B97F4A7C15)
@@ -53,6 +53,13 @@ def _mix(one: U64, other: U64) -> U64:
     return mixed ^ (mixed >> np.uint64(32))
 
 
+def _scramble(words: U64) -> U64:
+    """Each word, so that words which differ anywhere differ everywhere. A quarter of the work of a real hash."""
+    words = words + _NULL
+    words = (words ^ (words >> np.uint64(32))) * _ODD
+    return (words ^ (words >> np.uint64(29))) * _NULL
+
+
 def _hash_column(column: pa.Array) -> U64:
     hashes = _hash_values(column)
     if column.null_count:
@@ -80,14 +87,13 @@ def _hash_values(column: pa.Array) -> U64:
     if pt.is_fixed_size_list(kind):
         return _hash_lists(column.cast(pa.list_(kind.value_type)))
     if pt.is_boolean(kind):
-        return hash_longs(pc.cast(column, pa.int64()).fill_null(0).to_numpy())
+        return _scramble(pc.cast(column, pa.uint64()).fill_null(0).to_numpy())
     if pt.is_fixed_size_binary(kind) or pt.is_decimal(kind):
         return _hash_wide(column, kind.bit_width // 8)
     if pt.is_primitive(kind):
         width = kind.bit_width // 8
         view = np.frombuffer(column.buffers()[1] or b"", f"<u{width}")
-        words = view[column.offset : column.offset + len(column)].astype(np.uint64)
-        return hash_longs(words.view(np.int64))
+        return _scramble(view[column.offset : column.offset + len(column)].astype(np.uint64))
     if pt.is_null(kind):
         return np.zeros(len(column), np.uint64)
     # Each distinct string is hashed once, however often it stands there.
@@ -100,8 +106,8 @@ def _hash_wide(column: pa.Array, width: int) -> U64:
     padded = np.zeros((len(rows), -(-width // 8) * 8), np.uint8)
     padded[:, :width] = rows
     hashes = np.zeros(len(rows), np.uint64)
-    for word in padded.view("<i8").T:
-        hashes = _mix(hashes, hash_longs(np.ascontiguousarray(word)))
+    for word in padded.view("<u8").T:
+        hashes = _mix(hashes, _scramble(np.ascontiguousarray(word)))
     return hashes
 
 
@@ -114,7 +120,7 @@ def _hash_lists(column: pa.Array) -> U64:
     elements = _hash_column(values[offsets[0] : offsets[-1]])
     lengths = np.diff(offsets)
     places = np.arange(len(elements)) - np.repeat(offsets[:-1] - offsets[0], lengths)
-    weighted = _mix(elements, hash_longs(places.astype(np.int64)))
+    weighted = _mix(elements, _scramble(places.astype(np.uint64)))
     sums: npt.NDArray[np.uint64] = np.concatenate([[np.uint64(0)], np.cumsum(weighted)])
     ends = offsets - offsets[0]
-    return _mix(sums[ends[1:]] - sums[ends[:-1]], hash_longs(lengths))
+    return _mix(sums[ends[1:]] - sums[ends[:-1]], _scramble(lengths.astype(np.uint64)))

@@ -147,6 +147,8 @@ def split_by_shard(batch: pa.RecordBatch, spec: EntrySpec, shards: int) -> list[
     if shards == 1:
         return [batch]
     owners = shard_of(spec.key_type.hash_array(spec.keys(batch)), shards)
+    if len(owners) and (owners == owners[0]).all():
+        return [batch if shard == owners[0] else batch.slice(0, 0) for shard in range(shards)]
     order = stable_order(owners)
     in_order = batch.take(to_arrow(order))
     bounds = owners[order].searchsorted(range(shards + 1)).tolist()
