@@ -13,9 +13,12 @@ import subprocess
 import sys
 from importlib import resources
 
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from wavedex.errors import NoJava
+from wavedex.spark.launching import launch_quietly
 
 JAVA_LEAST = 17
 """Spark 4 needs it."""
@@ -35,7 +38,7 @@ def session(
 
     `master` is a cluster's address, or all cores of this machine if not given. Raises NoJava.
     """
-    running = SparkSession.getActiveSession()
+    running = _running()
     if running is not None:
         running.conf.set(PUSH_DOWN, "true")
         return running
@@ -45,12 +48,23 @@ def session(
     master = master or "local[*]"
     if master.startswith("local"):
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    builder = SparkSession.builder.master(master).appName(app)
-    for name, value in {**_settings(master), **(conf or {})}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    settings = SparkConf().setMaster(master).setAppName(app)
+    settings.setAll([*{**_settings(master), **(conf or {})}.items()])
+    if SparkContext._gateway is None:
+        SparkContext(conf=settings, gateway=launch_quietly(settings))
+    else:
+        SparkContext.getOrCreate(settings)
+    spark = SparkSession.builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _running() -> SparkSession | None:
+    """The session of this process, whichever thread has made it."""
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
 
 
 def _settings(master: str) -> dict[str, str]:
@@ -82,7 +96,15 @@ def find_java() -> str:
         raise NoJava(
             f"Spark needs Java {JAVA_LEAST} or later, and {where}. Install one, or set JAVA_HOME."
         )
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    try:
+        said = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, check=False
+        ).stderr
+    except OSError as error:
+        raise NoJava(
+            f"Spark needs Java {JAVA_LEAST} or later, and {java} cannot be run ({error.strerror}). Install one, or "
+            "set JAVA_HOME."
+        ) from error
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is None or int(version[1]) < JAVA_LEAST:
         known = f"version {version[1]}" if version else "of an unknown version"
