@@ -172,16 +172,21 @@ def test_a_disk_that_refuses_is_named_by_the_task_that_met_it(spark, index):
 
 
 @pytest.mark.parametrize("update", ["packed-shadow", "runs"])
-def test_a_file_that_is_missing_is_named_as_it_is_here(spark, tmp_path, update):
+@pytest.mark.parametrize("damage", ["missing", "cut off"])
+def test_a_damaged_file_is_named_as_it_is_here(spark, tmp_path, update, damage):
     """Old rows are read by the tasks that carry the plan out."""
     index = create(tmp_path / "i.wx", scheme="del", update=update)
     index.append(rows(1, 2, 3, 4, 5))
     for path in Path(index.path, "data").glob("*.arrow"):
-        path.unlink()
+        if damage == "missing":
+            path.unlink()
+        else:
+            path.write_bytes(b"cut off")
     kind = Damaged if update == "packed-shadow" else PreparationOwed
-    with pytest.raises(kind, match=r"\.arrow is missing") as caught:
+    said = r"\.arrow is missing" if damage == "missing" else r"\.arrow has 7 bytes, not \d+"
+    with pytest.raises(kind, match=said) as caught:
         wxs.append(index.path, frame_of(spark, rows(6)))
-    assert "Py4J" not in str(caught.value)
+    assert "Traceback" not in str(caught.value)
     assert str(caught.value).count("is damaged") == 1
 
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from spark_rows import SCHEMA, create, frame_of, rows, scanned, state, unnamed
+from wavedex.spark.session import BATCH_ROWS
 
 import wavedex as wx
 from wavedex import spark as wxs
 from wavedex.engine.technique import TECHNIQUES
+from wavedex.errors import SchemaMismatch
 from wavedex.testing.oracle import same_rows
 
 
@@ -74,11 +76,16 @@ def test_any_number_of_shards_gives_the_same_answers(spark, tmp_path, shards, up
 
 
 def test_nine_of_ten_rows_may_have_one_key(spark, tmp_path):
+    """And a task may get its rows in many pieces."""
+    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
     skewed = spark.range(20_000).selectExpr(
         "if(id % 10 = 0, id, 7L) as k", "10 + id % 20 as t", "cast(id as string) as v"
     )
     index = create(tmp_path / "skewed.wx", shards=4)
-    assert index.append(skewed).rows == 20_000
+    try:
+        assert index.append(skewed).rows == 20_000
+    finally:
+        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH_ROWS))
     index.verify()
     assert index.probe(7).num_rows == 18_000
     assert same_rows(index.probe(7).to_pylist(), skewed.where("k = 7").toArrow().to_pylist())
@@ -156,3 +163,29 @@ def test_columns_with_odd_names_and_in_another_order(spark, tmp_path):
     batch = rows(1).rename_columns(schema.names)
     index.append(frame_of(spark, batch.select(["V v", "a key.with `dots`", "t"])))
     assert same_rows(scanned(index), batch.to_pylist())
+
+
+def test_the_zone_of_the_session_does_not_matter(spark, tmp_path):
+    """A timestamp of Spark is an instant, and a day of the index one of its own zone."""
+    schema = pa.schema([("k", pa.int64()), ("t", pa.timestamp("ms", "America/New_York"))])
+    options = {"slot": "1 day", "zone": "America/New_York"}
+    theirs, ours = (
+        create(tmp_path / "a", schema, **options),
+        create(tmp_path / "b", schema, **options),
+    )
+    times = [1_700_000_000_000 + n * 3_600_000 for n in range(60)]
+    batch = pa.table([range(60), pa.array(times, schema.field("t").type)], schema)
+    spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
+    try:
+        frame = spark.createDataFrame([*enumerate(times)], "k bigint, ms bigint")
+        done = theirs.append(frame.selectExpr("k", "timestamp_millis(ms) as t"))
+        frame.selectExpr("k", "timestamp_millis(ms) as t").write.format("wavedex").mode(
+            "append"
+        ).save(theirs.path)
+    finally:
+        spark.conf.set("spark.sql.session.timeZone", "UTC")
+    assert done == ours.append(batch)
+    assert len(done.slots) == 4
+    assert_alike(theirs, ours, 0, 59)
+    with pytest.raises(SchemaMismatch, match="'t' is of type timestamp"):
+        theirs.append(spark.sql("select 1L as k, timestamp_ntz '2024-01-01 00:00:00' as t"))

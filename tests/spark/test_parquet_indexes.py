@@ -35,7 +35,7 @@ def test_spark_and_duckdb_read_the_window_from_the_files(spark, tmp_path, update
     assert same_rows(plain.toArrow().to_pylist(), expected)
     with duckdb.connect() as connection:
         found = connection.execute(
-            "select who, n from read_parquet($paths) where \"at\" >= $since",
+            'select who, n from read_parquet($paths) where "at" >= $since',
             {"paths": paths, "since": since},
         )
         rows = found.fetchall()

@@ -51,7 +51,7 @@ def test_rows_can_be_asked_for_after_their_batch_and_are_sealed_in_time(query, t
     index = create(tmp_path / "i.wx", update=update)
     plain = create(tmp_path / "plain.wx", update=update)
     told: list[Fed] = []
-    batches = [rows(1), rows(1, 2), rows(3, 4), rows(2, 5), rows(9)]
+    batches = [rows(1), rows(1, 2), rows(3, 4), rows(2, 5), rows(), rows(9)]
 
     def take(frame: DataFrame, number: int) -> None:
         wxs.sink(index.path, delay=10, say=lambda _, fed: told.append(fed))(frame, number)
@@ -68,7 +68,7 @@ def test_rows_can_be_asked_for_after_their_batch_and_are_sealed_in_time(query, t
         query.source.send(batch)
     query.run(take)
     assert len(told) == len(batches)
-    assert [fed.sealed for fed in told][2:] == [[1, 2], [3], [4, 5, 6, 7]]
+    assert [fed.sealed for fed in told][2:] == [[1, 2], [3], [], [4, 5, 6, 7]]
     assert told[3].late == 7
     index.verify()
     assert index.sub_indexes == plain.sub_indexes

@@ -190,7 +190,7 @@ def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
         column = _decoded(column)
     if column.type != field.type:
         narrows = pt.is_floating(column.type) and column.type.bit_width > field.type.bit_width
-        if not pt.is_null(column.type) and (narrows or _family(column.type) != _family(field.type)):
+        if not pt.is_null(column.type) and (narrows or family(column.type) != family(field.type)):
             raise _other_type(column, field)
         try:
             if pt.is_dictionary(field.type):
@@ -225,10 +225,10 @@ def is_list(kind: pa.DataType) -> bool:
     return bool(pt.is_list(kind) or pt.is_large_list(kind))
 
 
-def _family(kind: pa.DataType) -> str:
+def family(kind: pa.DataType) -> str:
     """Types between which values may pass where they fit, which the cast then checks value by value."""
     if pt.is_dictionary(kind):
-        return _family(kind.value_type)
+        return family(kind.value_type)
     if pt.is_timestamp(kind):
         return "instant" if kind.tz is not None else "wall clock"
     if is_list(kind):
@@ -243,7 +243,7 @@ def _family(kind: pa.DataType) -> str:
 
 def _inner(kind: pa.DataType) -> str:
     """Inside lists and structs Arrow's casts are less careful, so that floats must be of one width there."""
-    return str(kind) if pt.is_floating(kind) else _family(kind)
+    return str(kind) if pt.is_floating(kind) else family(kind)
 
 
 _FAMILIES = {

@@ -22,7 +22,7 @@ from pyspark.sql.types import ArrayType
 from wavedex import errors
 from wavedex.engine.shard import stem_prefix
 from wavedex.engine.spark import spark_errors
-from wavedex.errors import SchemaMismatch, WavedexError
+from wavedex.errors import WavedexError
 from wavedex.index.appending import Bring
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition
@@ -53,11 +53,6 @@ def _staging(
 
 def check_frame(definition: Definition, frame: DataFrame, slot: int | None) -> DataFrame:
     """The frame with one row a key. Raises SchemaMismatch, MissingColumn or BadTime where it does not fit."""
-    if type(frame).__module__.startswith("pyspark.sql.connect"):
-        raise SchemaMismatch(
-            "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic session, or "
-            "write it with df.write.format('wavedex')."
-        )
     arrive(arrow_schema(frame.schema).empty_table(), definition, slot)
     key = definition.key
     if isinstance(frame.schema[key].dataType, ArrayType):

@@ -12,16 +12,19 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.types as pt
 import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
-from pyspark.sql.types import StructType
+from pyspark.sql.types import StructField, StructType
 
 from wavedex.errors import CommitGone, MissingColumn, SchemaMismatch
+from wavedex.index.arriving import family
+from wavedex.index.definition import Definition
 from wavedex.index.snapshot import Snapshot
 from wavedex.index.wave import WaveIndex
 from wavedex.log import Log
 from wavedex.spark.frames import by_shard, column, shard_column
-from wavedex.spark.types import for_spark, spark_schema
+from wavedex.spark.types import arrow_schema, for_spark, spark_schema, spark_type
 from wavedex.spark.writing import Path
 from wavedex.store.arrow import to_arrow
 from wavedex.store.order import spread_ranges, stable_order
@@ -54,7 +57,9 @@ def probe(
     if columns is None:
         columns = [name for name in definition.schema.names if name != definition.key]
     snapshot = index.snapshot()
-    added = spark_schema(pa.schema([definition.schema.field(n) for n in snapshot.names(columns)]))
+    columns = snapshot.names(columns)
+    _check_key(definition, keys.schema[on])
+    added = spark_schema(pa.schema([definition.schema.field(name) for name in columns]))
     both = set(added.names) & set(keys.columns)
     if both:
         raise SchemaMismatch(
@@ -63,8 +68,20 @@ def probe(
     definition.slotting.bounds(since, until)
     schema = StructType([*keys.schema.fields, *added.fields])
     shard = shard_column(definition, column(on))
-    task = _probe_task(index.path, snapshot.commit, on, since, until, list(columns), how, schema)
+    task = _probe_task(index.path, snapshot.commit, on, since, until, columns, how, schema)
     return by_shard(keys, sf.coalesce(shard, sf.lit(0)), definition.shards).mapInArrow(task, schema)
+
+
+def _check_key(definition: Definition, given: StructField) -> None:
+    """Raise SchemaMismatch where no value of the frame's column could be a key."""
+    field = definition.schema.field(definition.key)
+    kind = arrow_schema(StructType([given])).field(0).type
+    shown = pt.is_uint64(field.type) and given.dataType == spark_type(field)
+    if family(kind) != family(field.type) and not shown:
+        raise SchemaMismatch(
+            f"Column {given.name!r} is of type {kind}, and the keys of the index are of type {field.type}. Cast it "
+            "before you probe."
+        )
 
 
 def _probe_task(
@@ -80,14 +97,27 @@ def _probe_task(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         snapshots: dict[int, Snapshot] = {}
         index = WaveIndex.open(path)
-        key = index.definition.key
+        key = index.definition.schema.field(index.definition.key)
+        read = [key.name, *(name for name in columns if name != key.name)]
         for batch in batches:
             rows = pa.Table.from_batches([batch]).rename_columns(schema.names[: batch.num_columns])
-            wanted = index.definition.spec.key_type.array(rows.column(on).drop_null())
-            found = _probe_shards(index, commit, snapshots, wanted, since, until, [key, *columns])
-            yield from for_spark(_joined(rows, found, on, key, columns, how), schema)
+            keys = _as_keys(rows.column(on).combine_chunks(), key.type)
+            found = _probe_shards(index, commit, snapshots, keys.drop_null(), since, until, read)
+            yield from for_spark(_joined(rows, keys, found, key.name, columns, how), schema)
 
     return run
+
+
+def _as_keys(values: pa.Array, kind: pa.DataType) -> pa.Array:
+    """The values as keys of the index; null where it cannot have such a key."""
+    try:
+        return values.cast(kind)
+    except pa.ArrowInvalid:
+        if len(values) == 1:
+            return pa.nulls(1, kind)
+        middle = len(values) // 2
+        halves = values.slice(0, middle), values.slice(middle)
+        return pa.concat_arrays([_as_keys(half, kind) for half in halves])
 
 
 def _probe_shards(
@@ -124,11 +154,9 @@ def open_commit(index: WaveIndex, commit: int, shard: int) -> Snapshot:
 
 
 def _joined(
-    rows: pa.Table, found: pa.Table, on: str, key: str, columns: list[str], how: str
+    rows: pa.Table, keys: pa.Array, found: pa.Table, key: str, columns: list[str], how: str
 ) -> pa.Table:
-    """Each row beside each of its entries."""
-    kind = found.schema.field(key).type
-    keys = rows.column(on).cast(kind).combine_chunks()
+    """Each row beside each of the entries of its key."""
     distinct = pc.unique(keys.drop_null())
     places = pc.fill_null(pc.index_in(found.column(key), distinct), -1).to_numpy()
     order = stable_order(places)

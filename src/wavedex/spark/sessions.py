@@ -13,9 +13,12 @@ import subprocess
 import sys
 from importlib import resources
 
+from pyspark import SparkConf, SparkContext
+from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from wavedex.errors import NoJava
+from wavedex.spark.launching import launch_quietly
 from wavedex.spark.types import BATCH_ROWS
 
 JAVA_LEAST = 17
@@ -38,26 +41,37 @@ def session(
     `master` is a cluster's address; if not given, what spark-submit was told, or all cores of this machine. Raises
     NoJava.
     """
-    running = SparkSession.getActiveSession()
+    running = _running()
     if running is not None:
         running.conf.set(PUSH_DOWN, "true")
         return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
-    builder = SparkSession.builder.appName(app)
+    settings = SparkConf().setAppName(app)
     if SUBMITTED not in os.environ:
         find_java()
         master = master or "local[*]"
     if master is not None:
-        builder = builder.master(master)
+        settings.setMaster(master)
     is_local = master is not None and master.startswith("local")
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
-    for name, value in {**_settings(is_local), **(conf or {})}.items():
-        builder = builder.config(name, value)
-    spark = builder.getOrCreate()
+    settings.setAll([*{**_settings(is_local), **(conf or {})}.items()])
+    if SparkContext._gateway is None and SUBMITTED not in os.environ:
+        SparkContext(conf=settings, gateway=launch_quietly(settings))
+    else:
+        SparkContext.getOrCreate(settings)
+    spark = SparkSession.builder.getOrCreate()
     spark.sparkContext.setLogLevel("ERROR")
     return spark
+
+
+def _running() -> SparkSession | None:
+    """The session of this process, whichever thread has made it."""
+    try:
+        return SparkSession.active()
+    except PySparkRuntimeError:
+        return None
 
 
 def _settings(is_local: bool) -> dict[str, str]:
@@ -89,7 +103,15 @@ def find_java() -> str:
         raise NoJava(
             f"Spark needs Java {JAVA_LEAST} or later, and {where}. Install one, or set JAVA_HOME."
         )
-    said = subprocess.run([java, "-version"], capture_output=True, text=True, check=False).stderr
+    try:
+        said = subprocess.run(
+            [java, "-version"], capture_output=True, text=True, check=False
+        ).stderr
+    except OSError as error:
+        raise NoJava(
+            f"Spark needs Java {JAVA_LEAST} or later, and {java} cannot be run ({error.strerror}). Install one, or "
+            "set JAVA_HOME."
+        ) from error
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is None or int(version[1]) < JAVA_LEAST:
         known = f"version {version[1]}" if version else "of an unknown version"

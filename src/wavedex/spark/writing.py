@@ -13,6 +13,7 @@ from wavedex.engine.base import Engine
 from wavedex.engine.local import LocalEngine
 from wavedex.engine.shard import Workshop
 from wavedex.engine.spark import SparkEngine
+from wavedex.errors import SchemaMismatch
 from wavedex.index import appending
 from wavedex.index.appending import Appended
 from wavedex.index.surroundings import Surroundings
@@ -54,6 +55,11 @@ def on_spark(path: Path | WaveIndex, spark: SparkSession) -> WaveIndex:
     Files that are updated in place are left to this process: a task that everybody has given up may still write, and in
     place it would write into what others have published since.
     """
+    if type(spark).__module__.startswith("pyspark.sql.connect"):
+        raise SchemaMismatch(
+            "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic session, or "
+            "write it with df.write.format('wavedex')."
+        )
     if isinstance(path, WaveIndex):
         path = path.path
     engine = partial(_engine, spark)
