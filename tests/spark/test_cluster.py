@@ -218,7 +218,7 @@ class Cluster:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left in the workers' sessions but the workers."""
+        """Whether nothing is left of what the workers have started."""
         return all(len(worker.members()) == 1 for worker in self.workers)
 
 
