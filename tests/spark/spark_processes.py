@@ -1,13 +1,15 @@
-"""Processes of Spark that a test may kill: each in a session of its own, so that nothing which it starts gets away.
+"""Processes of Spark that a test may kill, with all that they start, and with nothing else.
 
-A driver has a Java machine below it, and that has Python workers, which Spark puts into process groups of their own.
-The number of the session is what all of them share, even those whose parents are gone.
+A driver has a Java machine below it, and that has Python workers, which Spark puts into process groups of their own. Numbers
+of processes and sessions are soon given to others. So each process gets a mark into its environment, which those that it
+starts inherit, and by which they are known even when their parents are gone.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -16,19 +18,20 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+MARK = "WAVEDEX_TEST_PROCESS"
 DEADLINE_S = 180.0
 """Long enough for a busy machine; a test that waits for it fails."""
 
 
 class Process:
-    """A process in a session of its own. Its lines are gathered as they come, its complaints go to a file."""
+    """A process in a session and process group of its own. Its lines are gathered as they come, its complaints go to a file."""
 
     def __init__(self, command: list[str], complaints: Path, **environment: str) -> None:
         self.lines: list[str] = []
         self.complaints = complaints
         self._news = threading.Condition()
         self._ended = False
-        self._is_over = False
+        self._mark = secrets.token_hex(8)
         with open(complaints, "wb") as stderr:
             self.child = subprocess.Popen(
                 command,
@@ -37,7 +40,7 @@ class Process:
                 stderr=stderr,
                 text=True,
                 start_new_session=True,
-                env={**os.environ, **environment},
+                env={**os.environ, **environment, MARK: self._mark},
             )
         self._reader = threading.Thread(target=self._read)
         self._reader.start()
@@ -84,14 +87,18 @@ class Process:
                     stream.close()
 
     def members(self) -> dict[int, str]:
-        """The command lines of all processes of its session, by their numbers."""
-        # Once all of them are gone, the number may be given to somebody else.
-        members = {} if self._is_over else session_members(self.child.pid)
-        self._is_over = not members and self.child.poll() is not None
+        """The command lines of itself and of all that it has started, by their numbers, but of those that are over."""
+        mark = f"{MARK}={self._mark}".encode()
+        members = {}
+        for entry in filter(str.isdigit, os.listdir("/proc")):
+            with contextlib.suppress(OSError):
+                if mark in Path(f"/proc/{entry}/environ").read_bytes().split(b"\0"):
+                    words = Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
+                    members[int(entry)] = b" ".join(words).decode(errors="replace")
         return members
 
     def clear(self) -> None:
-        """Kill whatever is left of its session."""
+        """Kill whatever is left of it and of what it has started."""
         while members := self.members():
             for pid in members:
                 with contextlib.suppress(ProcessLookupError):
@@ -103,22 +110,6 @@ class Process:
         """What it said, and the end of what it complained of."""
         complaints = self.complaints.read_text(errors="replace")
         return "\n".join([*self.lines, complaints[-6000:]])
-
-
-def session_members(session: int) -> dict[int, str]:
-    """The command lines of the processes of a session that are not over."""
-    members = {}
-    for entry in os.listdir("/proc"):
-        if entry.isdigit():
-            with contextlib.suppress(OSError):
-                # The name of the program stands in brackets and may contain anything.
-                state, _, _, its = (
-                    Path(f"/proc/{entry}/stat").read_text().rpartition(")")[2].split()[:4]
-                )
-                if int(its) == session and state != "Z":
-                    words = Path(f"/proc/{entry}/cmdline").read_bytes().split(b"\0")
-                    members[int(entry)] = b" ".join(words).decode(errors="replace")
-    return members
 
 
 @contextlib.contextmanager

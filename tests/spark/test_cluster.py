@@ -28,6 +28,7 @@ HOSTS = ("127.0.0.1", "127.0.0.2")
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Starts faster."""
 WINDOW, SLOTS = 4, 10
+WINDOW_AT_END = range(SLOTS - WINDOW + 1, SLOTS + 1)
 SCHEMES = {"packed-shadow": "reindex", "runs": "del"}
 """With these, every append writes in every shard while the plan or its preparation is carried out."""
 
@@ -63,6 +64,7 @@ from wavedex.spark.frames import bring_frame
 from wavedex.store.files import Files
 
 base, master, java = sys.argv[1:4]
+os.chdir(base)  # The executors are elsewhere: a relative path must be the driver's.
 COLUMNS = "k string, t long, v string"
 
 
@@ -147,9 +149,12 @@ for update in sys.argv[4:]:
             say(update, "stages")
             sys.stdin.readline()
             wxs.append(path, frame)
+        elif slot == 9:
+            frame.write.format("wavedex").mode("append").save(f"{update}.wx")
         else:
             wxs.append(path, frame)
         say(update, "appended", slot)
+    say(update, "has", spark.read.format("wavedex").load(f"{update}.wx").count())
 spark.stop()
 say("stopped")
 '''
@@ -218,7 +223,7 @@ class Cluster:
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is left in the workers' sessions but the workers."""
+        """Whether nothing is left of what the workers have started."""
         return all(len(worker.members()) == 1 for worker in self.workers)
 
 
@@ -246,17 +251,17 @@ def slide(path: Path, driver: Process, cluster: Cluster, update: str) -> None:
         lambda: not set(os.listdir(path / "data")) <= before, "a task has staged rows", driver
     )
     cluster.kill_executor(0)
-    driver.wait_for(lambda lines: f"{update} appended {SLOTS}" in lines)
+    rows = sum(len(shared["rows_of"](slot)) for slot in WINDOW_AT_END)
+    driver.wait_for(lambda lines: f"{update} has {rows}" in lines)
 
 
 def check_end(path: Path) -> None:
     """Every row of the window is found once, and no file lies there that nobody names."""
-    window = range(SLOTS - WINDOW + 1, SLOTS + 1)
-    rows = Counter(repr(row) for slot in window for row in shared["rows_of"](slot))
+    rows = Counter(repr(row) for slot in WINDOW_AT_END for row in shared["rows_of"](slot))
     assert max(rows.values()) == 1
     index = wx.open(path)
     index.verify()
-    assert index.slots == [*window]
+    assert index.slots == [*WINDOW_AT_END]
     assert Counter(map(repr, index.scan().read_all().to_pylist())) == rows
     found = [index.probe(f"key {number}").to_pylist() for number in range(23)]
     assert Counter(repr(row) for answer in found for row in answer) == rows

@@ -44,12 +44,12 @@ class WavedexSource(DataSource):
 
     @property
     def path(self) -> str:
-        """The index. Raises BadDefinition where no path was given."""
+        """The index, named as tasks find it, which run in folders of their own. Raises BadDefinition without a path."""
         if not self.options.get("path"):
             raise BadDefinition(
                 "Which index? Give its path: .load(path), .save(path) or option path."
             )
-        return self.options["path"]
+        return str(files_at(self.options["path"]).root)
 
     def schema(self) -> StructType:
         """The columns that are asked for."""
