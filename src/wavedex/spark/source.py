@@ -32,6 +32,7 @@ from wavedex.spark.source_changes import ChangeReader, ChangeStream
 from wavedex.spark.source_read import PushingReader, WindowReader
 from wavedex.spark.source_write import StreamWriter, WindowWriter
 from wavedex.spark.types import spark_schema
+from wavedex.store import files_at
 
 
 class WavedexSource(DataSource):
