@@ -7,7 +7,7 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from spark_rows import SCHEMA, create, frame_of, rows, scanned, state, unnamed
-from wavedex.spark.session import BATCH_ROWS
+from wavedex.spark.sessions import BATCH_ROWS
 
 import wavedex as wx
 from wavedex import spark as wxs

@@ -10,7 +10,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import datasource as ds
 from spark_rows import collected, create, rows, scanned
-from wavedex.spark.session import PUSH_DOWN
+from wavedex.spark.sessions import PUSH_DOWN
 
 import wavedex as wx
 from wavedex.log import Manifest
