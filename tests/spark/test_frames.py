@@ -7,12 +7,12 @@ from dataclasses import replace
 import pyarrow as pa
 import pytest
 from spark_rows import SCHEMA, create, frame_of, rows, scanned, state, unnamed
-from wavedex.spark.sessions import BATCH_ROWS
 
 import wavedex as wx
 from wavedex import spark as wxs
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.errors import SchemaMismatch
+from wavedex.spark.sessions import BATCH_ROWS
 from wavedex.testing.oracle import same_rows
 
 

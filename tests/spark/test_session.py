@@ -9,10 +9,10 @@ import threading
 from pathlib import Path
 
 import pytest
-from wavedex.spark.sessions import PUSH_DOWN, find_java
 
 from wavedex import spark as wxs
 from wavedex.errors import NoJava
+from wavedex.spark.sessions import PUSH_DOWN, find_java
 
 QUIET = """
 from wavedex import spark as wxs

@@ -10,10 +10,10 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import datasource as ds
 from spark_rows import collected, create, rows, scanned
-from wavedex.spark.sessions import PUSH_DOWN
 
 import wavedex as wx
 from wavedex.log import Manifest
+from wavedex.spark.sessions import PUSH_DOWN
 from wavedex.spark.source_read import PushingReader, WindowReader
 from wavedex.spark.types import spark_schema
 from wavedex.testing.oracle import same_rows
