@@ -7,6 +7,7 @@ import json
 import os
 import platform
 import sqlite3
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -46,16 +47,24 @@ def describe_versions() -> dict[str, str]:
         "numpy": np.__version__,
         "duckdb": duckdb.__version__,
         "sqlite": sqlite3.sqlite_version,
+        "pyspark": version("pyspark"),
+    }
+
+
+def circumstances(settings: Result) -> Result:
+    """When and on what it was measured, and with which settings."""
+    return {
+        "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
+        "machine": describe_machine(),
+        "versions": describe_versions(),
+        "settings": settings,
     }
 
 
 def make_report(settings: Result, waves: list[Result], peers: list[Result]) -> Result:
     """Everything, as plain JSON."""
     return {
-        "at": dt.datetime.now(dt.UTC).isoformat(timespec="seconds"),
-        "machine": describe_machine(),
-        "versions": describe_versions(),
-        "settings": settings,
+        **circumstances(settings),
         "waves": waves,
         "peers": peers,
         "checked": all(result["checked"] for result in (*waves, *peers)),

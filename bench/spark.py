@@ -25,7 +25,7 @@ from rich.table import Table
 
 import wavedex as wx
 from bench.measure import check_sums, expect, spread
-from bench.report import describe_machine, describe_versions, write_report
+from bench.report import circumstances, write_report
 from bench.workload import SCHEMA, Workload, make_workload
 from wavedex import spark as wxs
 from wavedex.log import Log
@@ -280,15 +280,9 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     console = Console(highlight=False, width=None if Console().is_terminal else 120)
     with tempfile.TemporaryDirectory(dir=chosen.folder) as folder:
         results = run(settings, Path(folder), console)
+    # A wrong answer would have stopped it.
+    report = {**circumstances(settings), "results": results, "checked": True}
     now = dt.datetime.now(dt.UTC)
-    report = {
-        "at": now.isoformat(timespec="seconds"),
-        "machine": describe_machine(),
-        "versions": describe_versions(),
-        "settings": settings,
-        "results": results,
-        "checked": True,
-    }
     path = chosen.json or LOCAL_RESULTS / f"spark-{now:%Y%m%d-%H%M%S}.json"
     write_report(report, path)
     show(results, console)

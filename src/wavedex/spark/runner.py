@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.streaming.query import StreamingQuery
 
 from wavedex.engine.spark import reason, spark_errors
@@ -25,9 +24,9 @@ from wavedex.errors import (
     BadDefinition,
     BadPipeline,
     BadSource,
-    MissingColumn,
     Mistake,
     NotAnIndex,
+    SchemaMismatch,
     SparkFailed,
 )
 from wavedex.index.surroundings import Surroundings
@@ -37,6 +36,7 @@ from wavedex.spark.pipeline import AVAILABLE_NOW, Pipeline, check_against
 from wavedex.spark.sessions import session
 from wavedex.spark.streaming import sink
 from wavedex.spark.toml_tables import line_of
+from wavedex.spark.types import arrow_schema
 from wavedex.spark.writing import append
 
 NO_DELAY = "0 seconds"
@@ -139,10 +139,9 @@ def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell)
     )
 
     def take(batch: DataFrame, number: int) -> None:
-        if not state.ending.is_set():
-            feed(batch, number)
-            return
-        raise _Ended
+        if state.ending.is_set():
+            raise _Ended
+        feed(batch, number)
 
     writer = frame.writeStream.foreachBatch(take)
     writer = writer.option("checkpointLocation", stream.checkpoint)
@@ -232,10 +231,10 @@ def _open_or_create(pipeline: Pipeline, frame: DataFrame) -> WaveIndex:
     try:
         index = WaveIndex.open(path)
     except NotAnIndex:
-        schema = to_arrow_schema(frame.schema, timezone="UTC")
         try:
+            schema = arrow_schema(frame.schema)
             return WaveIndex.create(path, schema, **pipeline.index.options)
-        except (BadDefinition, MissingColumn) as error:
+        except (BadDefinition, SchemaMismatch) as error:
             line = line_of(pipeline.lines, ("index",))
             raise BadPipeline(pipeline.file, [Mistake(line, str(error))]) from error
     mistakes = check_against(index.definition, pipeline)

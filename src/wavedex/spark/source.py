@@ -88,10 +88,10 @@ class WavedexSource(DataSource):
     def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
         """Takes a stream, batch by batch."""
         _check_mode(overwrite)
-        return StreamWriter(self.path, schema, dict(self.options))
+        return StreamWriter(self.path, schema, dict(self.options), self._says("takeover"))
 
-    def _says(self, name: str, default: str = "false") -> bool:
-        said = self.options.get(name, default).strip().lower()
+    def _says(self, name: str) -> bool:
+        said = self.options.get(name, "false").strip().lower()
         if said not in ("true", "false"):
             raise BadDefinition(f"The option {name} is {said!r}. Say true or false.")
         return said == "true"

@@ -112,7 +112,9 @@ class WindowWriter(DataSourceArrowWriter):
 class StreamWriter(DataSourceStreamArrowWriter):
     """Takes the batches of a stream, each once."""
 
-    def __init__(self, path: str, schema: StructType, options: Mapping[str, str]) -> None:
+    def __init__(
+        self, path: str, schema: StructType, options: Mapping[str, str], takeover: bool
+    ) -> None:
         named = {name.lower(): value for name, value in options.items()}
         self.stream = named.get("stream") or _query_id(named.get("checkpointlocation", ""))
         if "delay" not in named:
@@ -122,7 +124,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         _create_if_missing(path, schema, options)
         self.delay = named["delay"]
         self.dead_letters = named.get("dead_letters")
-        self.takeover = named.get("takeover", "false").lower() == "true"
+        self.takeover = takeover
         self.stager = _Stager(path, schema, xxhash.xxh64_hexdigest(self.stream.encode()))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
@@ -163,6 +165,5 @@ def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]
         try:
             WaveIndex.create(path, arrow_schema(schema), **asked)
         except AlreadyExists:
-            WaveIndex.open(
-                path
-            )  # Another process was faster; if it made something else, that is said.
+            # Another process was faster; if it made something else, that is said.
+            WaveIndex.open(path)

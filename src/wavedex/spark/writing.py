@@ -32,8 +32,8 @@ def append(
 ) -> Appended:
     """Append the rows of a data frame, of any number of slots, as `WaveIndex.append` does.
 
-    A column of lists where the index has single keys is exploded. `marks` are noted in the same commit. Raises what `WaveIndex.append` raises, and SparkFailed;
-    the index is then as it was.
+    A column of lists where the index has single keys is exploded. `marks` are noted in the same commit. Raises what
+    `WaveIndex.append` raises, and SparkFailed; the index is then as it was.
     """
     index = on_spark(path, frame.sparkSession)
     number = None if slot is None else index.slot_number(slot)
