@@ -47,6 +47,11 @@ class EntrySpec:
         """The place of the order column."""
         return int(self.schema.get_field_index(self.order))
 
+    @cached_property
+    def text(self) -> frozenset[str]:
+        """The columns of strings or binary."""
+        return frozenset(field.name for field in self.schema if has_bytes(field.type))
+
     def keys(self, batch: pa.RecordBatch) -> pa.Array:
         """The key column."""
         return batch.column(self.key_place)

@@ -10,7 +10,7 @@ Every page is checked when it is read, so that a damaged one is an error and not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -21,6 +21,7 @@ from wavedex.errors import Damaged
 from wavedex.store.access import AnyFiles, Sink
 from wavedex.store.arrays import read_arrays
 from wavedex.store.arrow import empty_batch, to_arrow
+from wavedex.store.codes import with_codes
 from wavedex.store.encoding import choose_encodings, restored, stored_table
 from wavedex.store.entries import EntrySpec, concat, one_batch
 from wavedex.store.groups import Groups, describe_groups
@@ -115,13 +116,17 @@ class ParquetShard(Shard):
     def scan(self, within: Range | None) -> pa.RecordBatch:
         return self._within(self._restored(self._read(range(len(self.groups)))), within)
 
-    def stream(self, within: Range | None, names: list[str]) -> Iterator[pa.RecordBatch]:
+    def stream(
+        self, within: Range | None, names: list[str], coded: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
         # Without a column there would be no rows to count, and without times none to cut.
         needed = list(dict.fromkeys([*names, self.spec.order]))
         needed = needed if within is not None or not names else names
         schema = pa.schema([self.spec.schema.field(name) for name in needed])
         for piece in self._pieces(range(len(self.groups)), needed):
-            yield self._within(self._restored(piece, schema), within).select(names)
+            yield with_codes(
+                self._within(self._restored(piece, schema), within).select(names), coded
+            )
 
     def _between(self, low: Plain, high: Plain, within: Range | None) -> list[pa.RecordBatch]:
         """The rows whose keys lie between two, in batches that are not empty."""
