@@ -25,17 +25,15 @@ from wavedex.store.keys import Plain
 from wavedex.store.order import spread_ranges
 from wavedex.store.part import Part, Slots
 from wavedex.store.reading import KeyedShard, Range
-from wavedex.store.sorting import Layout, SortedRows, as_sorted, sort_rows, write_part
+from wavedex.store.sorting import Layout, Rows, SortedRows, as_sorted, sort_rows, write_part
 from wavedex.store.xxh64 import U64
 
 STORE = "packed"
 
 
-def build_packed(
-    files: AnyFiles, spec: EntrySpec, stem: str, batch: pa.RecordBatch, held: Slots
-) -> Part:
+def build_packed(files: AnyFiles, spec: EntrySpec, stem: str, entries: Rows, held: Slots) -> Part:
     """Write the entries as a packed shard. REQUIRES: at least one row. ENSURES: both files last."""
-    rows = sort_rows(spec, batch)
+    rows = sort_rows(spec, entries)
     table, bits = build_table(rows.hashes)
     layout = Layout(
         store=STORE,
@@ -48,7 +46,7 @@ def build_packed(
         },
         metadata={"bits": str(bits)},
     )
-    return write_part(files, stem, layout, held, batch.num_rows)
+    return write_part(files, stem, layout, held, entries.num_rows)
 
 
 def _directory_starts(rows: SortedRows) -> I64:
