@@ -18,7 +18,13 @@ import pyarrow as pa
 from bench.measure import REPEATS, WrongAnswer, expect, expect_sums, repeat, spread
 from bench.race.contestant import Contestant
 from bench.race.course import Course
-from bench.race.disk import bytes_kept, bytes_written, choose_measure, memory_bytes
+from bench.race.disk import (
+    bytes_kept,
+    bytes_written,
+    choose_measure,
+    forget_peak_memory,
+    memory_bytes,
+)
 from bench.workload import SCHEMA, Answers, first_slot, same_rows
 
 REST_S = 0.1
@@ -53,12 +59,13 @@ def run(contestant: Contestant, course: Course, folder: Path, round_s: float) ->
         contestant.close()
 
 
-def measure_loading(contestant: Contestant, course: Course) -> dict[str, float]:
+def measure_loading(contestant: Contestant, course: Course) -> dict[str, Any]:
     """The first window at once."""
     load_s = _seconds(lambda: contestant.load(course.slots(0, course.window)))
     settle_s = _seconds(contestant.settle)
     expect(contestant.count_rows() == course.window_rows, "count after loading")
-    return {"load_s": load_s, "load_settle_s": settle_s}
+    since = "loading" if forget_peak_memory() else "start"
+    return {"load_s": load_s, "load_settle_s": settle_s, "memory_since": since}
 
 
 def measure_slides(contestant: Contestant, course: Course, measure: str) -> dict[str, Any]:

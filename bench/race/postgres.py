@@ -14,6 +14,7 @@ socket in a folder of its own and on nothing else. Its bytes are those of its fi
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -102,11 +103,18 @@ class PostgreSql(Contestant):
     def create(self, folder: Path, window: int) -> None:
         super().create(folder, window)
         self._unsettled: list[str] = []
-        self._server = Server(folder)
-        self._writer = dbapi.connect(self._server.uri)
-        self._readers = dbapi.connect(self._server.uri, autocommit=True)
-        self._bulk = self._readers.cursor()
-        self._single = self._readers.cursor(adbc_stmt_kwargs=NO_COPY)
+        with contextlib.ExitStack() as opened:
+            self._server = Server(folder)
+            opened.callback(self._server.stop)
+            self._writer = opened.enter_context(dbapi.connect(self._server.uri))
+            self._readers = opened.enter_context(dbapi.connect(self._server.uri, autocommit=True))
+            self._bulk = opened.enter_context(self._readers.cursor())
+            self._single = opened.enter_context(self._readers.cursor(adbc_stmt_kwargs=NO_COPY))
+            self._begin()
+            # From here on `close` closes them; until here whatever goes wrong does.
+            self._opened = opened.pop_all()
+
+    def _begin(self) -> None:
         self._bulk.execute(TABLE)
         self._bulk.execute("create index on entries (key)")
         select = f"select {COLUMNS} from entries where key = $1"
@@ -169,9 +177,7 @@ class PostgreSql(Contestant):
         return self._server.processes()
 
     def close(self) -> None:
-        for each in (self._bulk, self._single, self._readers, self._writer):
-            each.close()
-        self._server.stop()
+        self._opened.close()
 
 
 def _ask(cursor: dbapi.Cursor, select: str) -> pa.Table:
