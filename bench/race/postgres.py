@@ -22,6 +22,7 @@ import subprocess
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 from adbc_driver_postgresql import dbapi
@@ -52,15 +53,23 @@ class Server:
     def __init__(self, folder: Path) -> None:
         self._data = folder / "data"
         self._data.mkdir()
+        self._identity: dict[str, Any] = {}
+        # Not in the folder, whose path may be longer than that of a socket is allowed to be.
         self._socket = Path(tempfile.mkdtemp(prefix="race-"))
-        self._identity: dict[str, object] = {}
+        self.uri = f"postgresql:///postgres?host={self._socket}&user=race"
+        try:
+            self._start()
+        except BaseException:
+            shutil.rmtree(self._socket)
+            raise
+
+    def _start(self) -> None:
         if os.geteuid() == 0:
             self._become_somebody()
         self._do("initdb", "--username=race", "--auth=trust", "--encoding=UTF8", "--no-locale")
         options = {**OPTIONS, "unix_socket_directories": str(self._socket)}
         given = " ".join(f"-c {name}={value}" for name, value in options.items())
         self._do("pg_ctl", "--wait", f"--log={self._data / 'log'}", f"--options={given}", "start")
-        self.uri = f"postgresql:///postgres?host={self._socket}&user=race"
 
     def _become_somebody(self) -> None:
         users = {entry.pw_name: entry for entry in pwd.getpwall()}
