@@ -2,8 +2,8 @@
 
 Four sub-indexes, which is the default. `append` commits the new slot and then prepares for the next one in the same call.
 Other readers see the slot as soon as its commit is there, so `slide` runs `append` in a thread and returns when the
-folder of the log has been synced for the first time; `settle` waits for the rest. The grouped sum is DuckDB over the three
-columns of a scan.
+folder of the log has been synced for the first time; `settle` waits for the rest and removes the files of the commit
+before. The grouped sum is DuckDB over the three columns of a scan, the text as Arrow's dictionaries.
 """
 
 from __future__ import annotations
@@ -81,6 +81,7 @@ class Wave(Contestant):
     def settle(self) -> None:
         if self._append is not None:
             self._append.result()
+        self._idx.vacuum()
 
     def probe(self, key: int) -> pa.Table:
         return self._idx.probe(key)
@@ -92,7 +93,8 @@ class Wave(Contestant):
         return self._idx.probe_many(keys)
 
     def grouped_sum(self) -> Sums:
-        self._connection.register("entries", self._idx.scan(columns=["label", "units", "amount"]))
+        entries = self._idx.scan(columns=["label", "units", "amount"], dictionaries=True)
+        self._connection.register("entries", entries)
         return self._connection.sql(GROUPED_SUM).fetchall()
 
     def count_rows(self) -> int:

@@ -8,6 +8,7 @@ call agree on a key's shard.
 
 from __future__ import annotations
 
+import contextlib
 import datetime as dt
 import decimal
 import operator
@@ -218,6 +219,13 @@ class NumberKey(KeyType):
         if self.dtype == np.uint64:
             return (view ^ np.uint64(1 << 63)).view(np.int64)
         return view.astype(np.int64, copy=False)
+
+    def array(self, values: Iterable[Any]) -> pa.Array:
+        if self._is_integer and isinstance(values, list) and set(map(type, values)) == {int}:
+            # All at once; where one is out of range, one by one to say which.
+            with contextlib.suppress(OverflowError):
+                return self._from_plain(values)
+        return super().array(values)
 
     def _from_plain(self, plain: list[Any]) -> pa.Array:
         return pa.Array.from_buffers(
