@@ -298,7 +298,7 @@ def test_the_plain_form_and_the_codes_of_keys_sort_as_the_keys_do(kind):
     keys = key_type(kind.arrow)
     plain = [keys.plain(value) for value in kind.keys]
     assert plain == sorted(plain)
-    codes = keys.codes(keys.array(kind.keys[::-1])).tolist()
+    codes = keys.ranks(keys.array(kind.keys[::-1])).tolist()
     assert codes == sorted(set(codes), reverse=True)
 
 

@@ -180,11 +180,11 @@ def build_contiguous(
 ) -> Part:
     """Write the entries packed: no bucket has room to grow until it first does. REQUIRES: at least one row."""
     layout = RecordFormat(spec)
-    codes = spec.key_type.codes(spec.keys(batch))
-    order = sort_order(codes, spec.ordinals(batch))
-    batch, codes = batch.take(to_arrow(order)), codes[order]
-    starts = bucket_starts(codes)
-    counts = np.diff(np.append(starts, len(codes)))
+    ranks = spec.key_type.ranks(spec.keys(batch))
+    order = sort_order(ranks, spec.ordinals(batch))
+    batch, ranks = batch.take(to_arrow(order)), ranks[order]
+    starts = bucket_starts(ranks)
+    counts = np.diff(np.append(starts, len(ranks)))
     buckets = Buckets(
         spec.keys(batch).take(to_arrow(starts)), starts, counts, np.zeros_like(starts), counts
     )
@@ -198,7 +198,7 @@ def build_contiguous(
     refs = {role: replace(ref, checksum="") for role, ref in refs.items()}
     refs["directory"] = write_directory(files, spec, stem, buckets, FreeRoom.none(), len(heap))
     content = content_of(hash_rows(batch))
-    return Part(STORE, refs, held, held, len(codes), content)
+    return Part(STORE, refs, held, held, len(ranks), content)
 
 
 def copy_contiguous(files: AnyFiles, spec: EntrySpec, stem: str, part: Part) -> Part:

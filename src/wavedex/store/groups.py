@@ -93,10 +93,10 @@ class Groups:
     def of_keys(self, keys: pa.Array) -> list[int]:
         """The groups that can hold rows of any of these keys, in order."""
         firsts, lasts = self.arrays["first_keys"], self.arrays["last_keys"]
-        codes = self._key_type.codes(pa.concat_arrays([firsts, lasts, keys]))
-        first_codes, last_codes, wanted = np.split(codes, [len(self), 2 * len(self)])
-        starts = np.searchsorted(last_codes, wanted, "left")
-        stops = np.searchsorted(first_codes, wanted, "right")
+        ranks = self._key_type.ranks(pa.concat_arrays([firsts, lasts, keys]))
+        first_ranks, last_ranks, wanted = np.split(ranks, [len(self), 2 * len(self)])
+        starts = np.searchsorted(last_ranks, wanted, "left")
+        stops = np.searchsorted(first_ranks, wanted, "right")
         counts: I64 = np.maximum(stops - starts, 0)
         return np.unique(spread_ranges(starts, counts)).tolist()
 

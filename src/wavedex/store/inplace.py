@@ -57,11 +57,11 @@ class Updater:
         if self._is_wasteful(shard):
             rows = concat([shard.scan(None), batch])
             return build_contiguous(self.files, self.spec, stem, rows, part.held | slots)
-        codes = self.spec.key_type.codes(self.spec.keys(batch))
-        order = sort_order(codes, self.spec.ordinals(batch))
-        batch, codes = batch.take(to_arrow(order)), codes[order]
-        starts = bucket_starts(codes)
-        arriving = np.diff(np.append(starts, len(codes)))
+        ranks = self.spec.key_type.ranks(self.spec.keys(batch))
+        order = sort_order(ranks, self.spec.ordinals(batch))
+        batch, ranks = batch.take(to_arrow(order)), ranks[order]
+        starts = bucket_starts(ranks)
+        arriving = np.diff(np.append(starts, len(ranks)))
         keys = self.spec.keys(batch).take(to_arrow(starts))
         buckets = _with_keys(shard, keys, self.spec)
         which = buckets.found
@@ -207,7 +207,7 @@ def _with_keys(shard: ContiguousShard, keys: pa.Array, spec: EntrySpec) -> _Foun
         pa.concat_arrays([old.keys, keys.filter(to_arrow(absent))]),
         *(np.concatenate([array, none]) for array in (old.rooms, old.sizes, old.skips, old.counts)),
     )
-    order = stable_order(spec.key_type.codes(both.keys))
+    order = stable_order(spec.key_type.ranks(both.keys))
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     places[absent] = np.arange(len(old.keys), len(old.keys) + news)

@@ -84,7 +84,7 @@ class KeyType:
         """A function that gives the plain form of the key at a row, at the cost of a look into memory."""
         raise NotImplementedError
 
-    def codes(self, keys: pa.Array) -> I64:
+    def ranks(self, keys: pa.Array) -> I64:
         """Numbers that sort as the keys of this column do, equal only for equal keys."""
         ranked = keys.dictionary_encode()
         order = pc.sort_indices(ranked.dictionary)
@@ -214,7 +214,7 @@ class NumberKey(KeyType):
     def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
         return self._view(keys).data.cast("B").cast(self._format).__getitem__
 
-    def codes(self, keys: pa.Array) -> I64:
+    def ranks(self, keys: pa.Array) -> I64:
         view = self._view(keys)
         if self.dtype == np.uint64:
             return (view ^ np.uint64(1 << 63)).view(np.int64)
@@ -258,12 +258,12 @@ class BooleanKey(KeyType):
         return _hash(_INT.pack(plain), SEED)
 
     def hash_array(self, keys: pa.Array) -> U64:
-        return hash_ints(self.codes(keys).astype(np.int32))
+        return hash_ints(self.ranks(keys).astype(np.int32))
 
     def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
-        return self.codes(keys).tolist().__getitem__
+        return self.ranks(keys).tolist().__getitem__
 
-    def codes(self, keys: pa.Array) -> I64:
+    def ranks(self, keys: pa.Array) -> I64:
         return keys.to_numpy(zero_copy_only=False).astype(np.int64)
 
     def _from_plain(self, plain: list[Any]) -> pa.Array:
@@ -320,8 +320,8 @@ class DecimalKey(KeyType):
         data = np.ascontiguousarray(self._view(keys)).reshape(-1).data
         return lambda row: int.from_bytes(data[row * 16 : row * 16 + 16], "little", signed=True)
 
-    def codes(self, keys: pa.Array) -> I64:
-        return self._view(keys).view("<i8")[:, 0].copy() if self._short else super().codes(keys)
+    def ranks(self, keys: pa.Array) -> I64:
+        return self._view(keys).view("<i8")[:, 0].copy() if self._short else super().ranks(keys)
 
     def _from_plain(self, plain: list[Any]) -> pa.Array:
         data = b"".join(number.to_bytes(16, "little", signed=True) for number in plain)

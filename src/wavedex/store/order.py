@@ -8,16 +8,16 @@ import numpy.typing as npt
 I64 = npt.NDArray[np.int64]
 
 
-def sort_order(codes: I64, ordinals: I64) -> I64:
-    """The order of rows by code, then by ordinal, then as they came.
+def sort_order(ranks: I64, ordinals: I64) -> I64:
+    """The order of rows by rank, then by ordinal, then as they came.
 
-    COST: one sort of plain 64-bit numbers where code and row number fit into one together, which
+    COST: one sort of plain 64-bit numbers where rank and row number fit into one together, which
     they nearly always do; a stable argsort otherwise.
     """
     if len(ordinals) > 1 and (ordinals[1:] < ordinals[:-1]).any():
         by_time = stable_order(ordinals)
-        return by_time[stable_order(codes[by_time])]
-    return stable_order(codes)
+        return by_time[stable_order(ranks[by_time])]
+    return stable_order(ranks)
 
 
 def stable_order(values: I64) -> I64:
@@ -37,11 +37,11 @@ def stable_order(values: I64) -> I64:
     return packed
 
 
-def bucket_starts(sorted_codes: I64) -> I64:
-    """The first row of each run of equal codes."""
-    if not len(sorted_codes):
+def bucket_starts(sorted_ranks: I64) -> I64:
+    """The first row of each run of equal ranks."""
+    if not len(sorted_ranks):
         return np.zeros(0, np.int64)
-    changes = np.flatnonzero(sorted_codes[1:] != sorted_codes[:-1]) + 1
+    changes = np.flatnonzero(sorted_ranks[1:] != sorted_ranks[:-1]) + 1
     return np.concatenate([np.zeros(1, np.int64), changes])
 
 

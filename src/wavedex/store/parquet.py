@@ -33,9 +33,9 @@ from wavedex.store.sorting import Layout, Rows, as_sorted, sort_rows, write_part
 from wavedex.store.xxh64 import U64
 
 STORE = "parquet"
-GROUP_ROWS = 3072
-"""Rows in a row group, which a probe reads whole. With a million rows of five columns, 2,048 make the file a
-fourteenth larger and a probe a fifth faster; 8,192 make it a twentieth smaller and a probe a third slower."""
+GROUP_ROWS = 2560
+"""Rows in a row group, which a probe reads whole. With four million rows of five columns the files are 1.10 times plain
+Parquet sorted as they are; 2,048 make it 1.15 and 4,096 make it 1.03, and a probe a tenth faster, or a quarter slower."""
 PIECE_GROUPS = 64
 """How many row groups are in memory together when many are read: a quarter of a million rows."""
 
@@ -100,8 +100,8 @@ class ParquetShard(Shard):
         found = []
         for piece in self._pieces(self.groups.of_keys(keys)):
             mine = self._keys(piece)
-            codes = self.spec.key_type.codes(pa.concat_arrays([mine, keys]))
-            lying, wanted = codes[: len(mine)], codes[len(mine) :]
+            ranks = self.spec.key_type.ranks(pa.concat_arrays([mine, keys]))
+            lying, wanted = ranks[: len(mine)], ranks[len(mine) :]
             starts = np.searchsorted(lying, wanted, "left")
             counts = np.searchsorted(lying, wanted, "right") - starts
             rows = piece.take(to_arrow(spread_ranges(starts, counts)))

@@ -50,24 +50,24 @@ def sort_rows(spec: EntrySpec, rows: Rows) -> SortedRows:
             f"A shard would hold {rows.num_rows:,} rows, and {ROWS_MAX:,} is the most. "
             "Create the index with more shards."
         )
-    codes = spec.key_type.codes(spec.keys(rows))
-    order = sort_order(codes, spec.ordinals(rows))
+    ranks = spec.key_type.ranks(spec.keys(rows))
+    order = sort_order(ranks, spec.ordinals(rows))
     places = to_arrow(order)
     columns = [one_array(column).take(places) for column in rows.columns]
     batch = pa.RecordBatch.from_arrays(columns, schema=rows.schema)
-    return _with_buckets(spec, batch, codes[order])
+    return _with_buckets(spec, batch, ranks[order])
 
 
 def as_sorted(spec: EntrySpec, batch: pa.RecordBatch) -> SortedRows | None:
     """The rows as they lie, or None where they are not sorted."""
-    codes = spec.key_type.codes(spec.keys(batch))
-    if (sort_order(codes, spec.ordinals(batch)) != np.arange(len(codes))).any():
+    ranks = spec.key_type.ranks(spec.keys(batch))
+    if (sort_order(ranks, spec.ordinals(batch)) != np.arange(len(ranks))).any():
         return None
-    return _with_buckets(spec, batch, codes)
+    return _with_buckets(spec, batch, ranks)
 
 
-def _with_buckets(spec: EntrySpec, batch: pa.RecordBatch, codes: I64) -> SortedRows:
-    starts = bucket_starts(codes)
+def _with_buckets(spec: EntrySpec, batch: pa.RecordBatch, ranks: I64) -> SortedRows:
+    starts = bucket_starts(ranks)
     hashes = spec.key_type.hash_array(spec.keys(batch).take(to_arrow(starts)))
     return SortedRows(batch, starts, hashes)
 
