@@ -15,7 +15,7 @@ import matplotlib as mpl
 import pyarrow as pa
 
 from bench.command import options, publish, room_in, table
-from bench.drawing import STYLE, panels, save, stacked_bars
+from bench.drawing import STYLE, legend, panels, save, stacked_bars
 from bench.measure import expect, measure_grouped_sum
 from bench.prediction import Forecast, Sizes, Step, cycle_of
 from bench.report import circumstances
@@ -45,11 +45,9 @@ def measure_cycle(
     watched.append(pa.concat_tables(work.slots[:window]))
     forecast = Forecast(planner, update)
     forecast.begin(window - 1, range(window))
-    last = window + cycle.lead + cycle.length
-    laps = [watched.append(slot) for slot in work.slots[window:last]]
-    steps = [forecast.arrive() for _ in range(cycle.lead + cycle.length)]
-    check(watched, work, last - 1, window)
-    return laps[cycle.lead :], steps[cycle.lead :]
+    laps = [watched.append(slot) for slot in work.slots[window : window + cycle]]
+    check(watched, work, window + cycle - 1, window)
+    return laps, [forecast.arrive() for _ in laps]
 
 
 def check(watched: Watched, work: Workload, newest: int, window: int) -> None:
@@ -97,8 +95,8 @@ def describe(scheme: str, update: str, laps: list[Lap], steps: list[Step], sizes
 def run(settings: Result, folder: Path | None) -> Result:
     """Measure all schemes and techniques and return the report."""
     window, indexes = settings["slots"], settings["indexes"]
-    longest = 2 * window  # A cycle is never longer than the window.
-    work = make_workload("uniform", longest, settings["rows"], CHECKED_KEYS, settings["seed"])
+    slots = 2 * window  # A cycle is never longer than the window.
+    work = make_workload("uniform", slots, settings["rows"], CHECKED_KEYS, settings["seed"])
     found = []
     for scheme in settings["schemes"]:
         for update in settings["updates"]:
@@ -117,16 +115,19 @@ def run(settings: Result, folder: Path | None) -> Result:
         }
         with room_in(folder) as room:
             sizes[in_files] = measure_sizes(room, work, group[0][1], sorted(counts))
-    cycles = [
-        describe(*each, sizes[technique(each[1]).writes_into_files])  # fmt: skip
-        for each in found
-    ]
+    cycles = [describe(*each, sizes[technique(each[1]).writes_into_files]) for each in found]
     return {**circumstances(settings), "cycles": cycles, "checked": True}
 
 
 def markdown(report: Result) -> str:
     """The table and the pictures."""
-    heads = ["scheme", "update", "slots of a cycle", "transition ms (most)", "preparation ms (most)"]
+    heads = [
+        "scheme",
+        "update",
+        "slots of a cycle",
+        "transition ms (most)",
+        "preparation ms (most)",
+    ]
     heads += ["MB in the transition", "predicted", "MB in the preparation", "predicted"]
     heads += ["measured to predicted"]
     rows = []
@@ -148,14 +149,14 @@ def draw(report: Result, folder: Path) -> list[Path]:
     for name in PICTURES:
         with mpl.rc_context(STYLE):
             updates = list(dict.fromkeys(cycle["update"] for cycle in report["cycles"]))
-            figure, axes = panels(1, len(updates), 3.0, 2.8)
+            figure, axes = panels(1, len(updates), 3.0, 3.0, same_height=True)
             for panel, update in zip(axes, updates, strict=True):
                 cycles = [cycle for cycle in report["cycles"] if cycle["update"] == update]
                 (_draw_bytes if "bytes" in name else _draw_times)(panel, cycles)
                 panel.set_title(update)
                 panel.tick_params(axis="x", rotation=60)
             axes[0].set_ylabel("MB a slot" if "bytes" in name else "ms a slot")
-            axes[-1].legend(frameon=False, fontsize=7)
+            legend(figure, axes[0])
         paths.append(save(figure, folder / name))
     return paths
 

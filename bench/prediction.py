@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import count
 
 from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.technique import technique
@@ -198,25 +199,19 @@ def _with_slots(part: Part, held: Slots) -> Part:
     return Part(part.store, part.files, held, held, part.rows)
 
 
-@dataclass(frozen=True)
-class Cycle:
-    """After `lead` slots a scheme's state repeats every `length` slots, but for the numbers of the slots."""
-
-    lead: int
-    length: int
-
-
-def cycle_of(planner: Scheme) -> Cycle:
-    """Walk the planner until a state comes back.
+def cycle_of(planner: Scheme) -> int:
+    """How many slots it takes until the state of Start comes back, but for the numbers of the slots.
 
     The names of sub-indexes do not count: they go round more slowly, and no cost depends on them.
+    ENSURES: at most W, for every scheme in the catalogue.
     """
     _, state = planner.start(planner.window)
-    seen: dict[object, int] = {}
-    while (shape := _shape(state)) not in seen:
-        seen[shape] = len(seen)
+    begin = _shape(state)
+    for length in count(1):
         _, state = planner.transition(state, state.newest + 1)
-    return Cycle(seen[shape], len(seen) - seen[shape])
+        if _shape(state) == begin:
+            return length
+    raise AssertionError("count() does not end")
 
 
 def _shape(state: WaveState) -> object:

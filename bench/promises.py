@@ -1,0 +1,99 @@
+"""Does it keep its promises? Each is one figure with a bound: measured, and told whether it is met.
+
+An unmet promise is reported and never raises; a wrong answer does. `python -m bench.promises [--quick] [--only NAME ...]`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from bench.command import options, publish, room_in, table
+from bench.promised import QUICK, Scale
+from bench.promises_of_reading import measure_many_sub_indexes, measure_openings, measure_usual
+from bench.promises_of_room import measure_disk, measure_imports, measure_parquet
+from bench.promises_of_writing import measure_cores, measure_expiry, measure_memory
+from bench.report import circumstances
+
+Result = dict[str, Any]
+MEASURES: dict[str, Callable[[Path, Scale], list[Result]]] = {
+    "expiry": measure_expiry,
+    "usual": measure_usual,
+    "sub-indexes": measure_many_sub_indexes,
+    "opening": measure_openings,
+    "disk": measure_disk,
+    "parquet": measure_parquet,
+    "memory": measure_memory,
+    "cores": measure_cores,
+    "imports": measure_imports,
+}
+
+
+def run(scale: Scale, names: Sequence[str], folder: Path | None) -> Result:
+    """Measure the promises of these groups and return the report."""
+    found: list[Result] = []
+    for name in names:
+        with room_in(folder) as room:
+            found += MEASURES[name](room, scale)
+    promises = [each for each in found if each["bound"] is not None]
+    return {
+        **circumstances(asdict(scale) | {"only": list(names)}),
+        "promises": promises,
+        "beside": [each for each in found if each["bound"] is None],
+        "unmet": [each["name"] for each in promises if not each["met"]],
+        "checked": True,
+    }
+
+
+def markdown(report: Result) -> str:
+    """Tables of the promises and of what is given for comparison."""
+    heads = ["promise", "measured", "range", "bound", "met"]
+    rows = [
+        [
+            each["name"],
+            _shown(each["measured"][each["judged_by"]], each["unit"]),
+            _range(each),
+            f"{each['sense']} {_shown(each['bound'], each['unit'])}",
+            "yes" if each["met"] else "**no**",
+        ]
+        for each in report["promises"]
+    ]
+    beside = [
+        [each["name"], _shown(each["measured"]["median"], each["unit"]), _range(each)]
+        for each in report["beside"]
+    ]
+    tables = [table(heads, rows)]
+    if beside:
+        tables += ["For comparison:", table(["what", "measured", "range"], beside)]
+    return "\n\n".join(tables)
+
+
+def _range(each: Result) -> str:
+    low, high = each["measured"]["min"], each["measured"]["max"]
+    return f"{_number(low)} to {_number(high)}"
+
+
+def _shown(value: float, unit: str) -> str:
+    return _number(value) if unit == "ratio" else f"{_number(value)} {unit}"
+
+
+def _number(value: float) -> str:
+    """Three figures or so."""
+    if value >= 100 or value == int(value):
+        return f"{value:,.0f}"
+    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+
+
+def main(arguments: Sequence[str] | None = None) -> Result:
+    parser = options("promises", __doc__.splitlines()[0])
+    parser.add_argument("--only", nargs="+", choices=MEASURES, default=list(MEASURES))
+    chosen = parser.parse_args(arguments)
+    report = run(QUICK if chosen.quick else Scale(), chosen.only, chosen.folder)
+    publish(report, "promises", chosen.json, markdown(report))
+    return report
+
+
+if __name__ == "__main__":
+    main()
