@@ -9,7 +9,8 @@ grow. `python -m bench.sweeps [--quick]`.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +28,8 @@ __all__ = ["draw", "main", "markdown", "run"]
 
 Result = dict[str, Any]
 ROWS_A_KEY = 4
-SLIDE_MOST = 24
-"""How many slots are appended one by one, if a cycle has more."""
+SLIDE_LEAST, SLIDE_MOST = 6, 24
+"""How many slots are appended one by one: whole cycles, or the beginning of a long one."""
 ROWS_AT_ONCE_MOST = 10_000_000
 """A larger first window is appended slot by slot, so that it need not be in memory."""
 KEYS_AT_ONCE = 1_000
@@ -118,7 +119,7 @@ def measure_point(
 def slide(
     watched: Watched, feed: Feed, rows: int, update: str
 ) -> tuple[list[Lap], list[Step], int]:
-    """Fill the window, and append slot by slot for a cycle or a part of it; also the number of the last slot."""
+    """Fill the window, and append slot by slot; also the number of the last slot."""
     planner = watched.idx.definition.scheme
     window, forecast = planner.window, Forecast(planner, update)
     if rows * window > ROWS_AT_ONCE_MOST:
@@ -129,7 +130,8 @@ def slide(
     else:
         forecast.begin(window - 1, range(window))
         watched.append(pa.concat_tables([feed.slot(slot) for slot in range(window)]))
-    stop = window + min(cycle_of(planner), SLIDE_MOST)
+    cycle = cycle_of(planner)
+    stop = window + min(cycle * ceil(SLIDE_LEAST / cycle), SLIDE_MOST)
     laps = [watched.append(feed.slot(slot)) for slot in range(window, stop)]
     return laps, [forecast.arrive() for _ in laps], stop - 1
 
@@ -145,7 +147,7 @@ def predict(steps: list[Step], rows: int, window: int, indexes: int) -> dict[str
         "probe_us": indexes,
         "probe_many_ms": indexes,
         "scan_ms": rows * steps[-1].slots_shown,
-        "open_and_probe_ms": 1,
+        "open_and_probe_ms": indexes,
         "disk_per_raw": steps[-1].slots_on_disk / window,
     }
 
@@ -248,7 +250,7 @@ def _at_most(sweep: Sweep, rows: int) -> Sweep:
     if sweep.varied != "rows":
         return sweep
     values = tuple(value for value in sweep.values if value <= rows)
-    return Sweep(sweep.name, sweep.varied, values, sweep.fixed, sweep.kinds)
+    return replace(sweep, values=values)
 
 
 if __name__ == "__main__":
