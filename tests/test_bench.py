@@ -3,12 +3,28 @@
 from __future__ import annotations
 
 import json
+import os
+import sys
+import tempfile
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 ROOT = Path(__file__).parents[1]
+TINY = ["--quick", "--shapes", "5x300", "--probes", "60"]
+
+BROKEN = """
+from bench.race.wave import WataRuns
+
+
+class Forgetful(WataRuns):
+    name = "forgetful"
+
+    def probe(self, key):
+        return super().probe(key).slice(1)
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -16,45 +32,201 @@ def bench_can_be_imported(monkeypatch):
     monkeypatch.syspath_prepend(ROOT)
 
 
-def test_a_small_run_checks_every_answer_and_writes_json(tmp_path, capsys):
-    from bench.__main__ import UPDATES, main
+@pytest.fixture
+def passable():
+    """A folder that a server which runs as another user can reach, which pytest's own folders are not."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder)
 
-    path = tmp_path / "results.json"
-    small = "--quick --rows 500 --slots 5 --transitions 3 --probes 300 --schemes wata --json"
-    report = main([*small.split(), str(path), "--folder", str(tmp_path)])
+
+def test_a_tiny_race_of_all_checks_every_answer_and_writes_json(tmp_path, passable, capsys):
+    from bench.__main__ import main
+    from bench.race.catalogue import CATALOGUE
+    from bench.race.standings import COLUMNS
+
+    path = tmp_path / "race.json"
+    report = main([*TINY, "--json", str(path), "--folder", str(passable)])
     assert report["checked"]
+    assert not report["failed"]
+    assert not report["left_out"]
     assert json.loads(path.read_text()) == report
-    assert len(report["waves"]) == 2 * len(UPDATES)
-    assert [peer["peer"] for peer in report["peers"]] == ["sqlite", "duckdb"] * 2
+    assert [result["contestant"] for result in report["results"]] == list(CATALOGUE)
+    for result in report["results"]:
+        assert result["version"]
+        assert all(column.value(result) >= 0 for column in COLUMNS)
     assert "every answer checked" in capsys.readouterr().out
-    assert list(tmp_path.iterdir()) == [path]
+    assert not list(passable.iterdir())
+
+
+def test_a_contestant_with_a_wrong_answer_fails_loudly_and_the_others_go_on(
+    tmp_path, monkeypatch, capsys
+):
+    from bench.__main__ import main
+
+    (tmp_path / "entrants.py").write_text(BROKEN)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    path = tmp_path / "race.json"
+    names = ["entrants:Forgetful", "wata-runs"]
+    with pytest.raises(SystemExit, match=r"Failed: entrants:Forgetful$"):
+        main([*TINY, "--contestants", *names, "--json", str(path), "--folder", str(tmp_path)])
+    report = json.loads(path.read_text())
+    assert not report["checked"]
+    assert [result["contestant"] for result in report["results"]] == ["wata-runs"]
+    assert "WrongAnswer: probe right after slide 0" in report["failed"][0]["failed"]
+    printed = capsys.readouterr().out
+    assert "FAILED: entrants:Forgetful" in printed
+    assert "Left out: wata-packed-shadow" in printed
+
+
+@pytest.fixture
+def course(tmp_path):
+    from bench.race.course import lay_out
+    from bench.workload import make_workload
+
+    (tmp_path / "course").mkdir()
+    return lay_out(tmp_path / "course", make_workload("zipf", 10, 200, 40, seed=1), 5)
+
+
+@pytest.mark.parametrize(
+    ("question", "spoil", "said"),
+    [
+        ("probe_recent", lambda found: found.slice(0, 0), "probe, recent"),
+        ("probe_many", lambda found: pa.concat_tables([found, found.slice(0, 1)]), "probe_many"),
+        ("grouped_sum", lambda found: found[1:], "grouped sum"),
+        ("count_rows", lambda found: found - 1, "count after loading"),
+        ("probe", lambda found: found.drop_columns("label"), "column label"),
+    ],
+)
+def test_every_kind_of_wrong_answer_is_noticed(course, tmp_path, question, spoil, said):
+    from bench.measure import WrongAnswer
+    from bench.race.laps import run
+    from bench.race.wave import WataRuns
+
+    def wrong(self, *arguments):
+        return spoil(getattr(WataRuns, question)(self, *arguments))
+
+    broken = type("Broken", (WataRuns,), {question: wrong})
+    (tmp_path / "room").mkdir()
+    with pytest.raises(WrongAnswer, match=said):
+        run(broken(), course, tmp_path / "room", round_s=0.01)
+
+
+def test_a_package_or_command_that_is_missing_is_named(monkeypatch, tmp_path):
+    from bench.__main__ import main
+
+    monkeypatch.setitem(sys.modules, "lmdb", None)
+    with pytest.raises(
+        SystemExit, match=r"lmdb needs the package lmdb: pip install 'wavedex\[bench\]'"
+    ):
+        main([*TINY, "--contestants", "wata-runs", "lmdb"])
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(
+        SystemExit, match=r"initdb and pg_ctl on the PATH.*Debian package postgresql"
+    ):
+        main([*TINY, "--contestants", "postgresql"])
+
+
+def small_report():
+    """A report of one course, with figures that nobody measured."""
+    from bench.report import circumstances
+
+    def result(name, probe, transition):
+        spread = {"median": transition, "min": transition, "max": transition}
+        probes = {"median": probe, "min": probe, "max": probe, "p99": 2 * probe}
+        same = {"recent_us": probes, "probe_us": probes, "disk_per_raw": 1.5, "memory_mb": 9.0}
+        times = ("transition_s", "settle_s", "written_mb", "scan_s", "many_ms")
+        course = {"workload": "zipf", "window": 14, "rows": 1000, "bytes_measure": "wchar"}
+        return {"contestant": name, "version": "7", **course, **same} | dict.fromkeys(times, spread)
+
+    results = [
+        result("wata-runs", 20.0, 0.5),
+        result("rata-runs", 10.0, 1.0),
+        result("duckdb", 900.0, 0.25),
+    ]
+    settings = {"seed": 1, "slides": 5, "probes": 10}
+    return {
+        **circumstances(settings),
+        "results": results,
+        "failed": [],
+        "left_out": ["lmdb"],
+        "checked": True,
+    }
+
+
+def test_the_page_is_filled_from_a_report_and_says_where_we_lose(tmp_path):
+    from bench.page import PAGE, main
+
+    page, pictures = tmp_path / "page.md", tmp_path / "pictures"
+    page.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    (tmp_path / "race.json").write_text(json.dumps(small_report()))
+    where = ["--results", tmp_path, "--page", page, "--pictures", pictures]
+    main(list(map(str, where)))
+    text = page.read_text(encoding="utf-8")
+    assert "| duckdb | 900 (1,800) [90.0x] |" in text
+    assert "| wata-runs | 20.0 (40.0) [2.00x] |" in text
+    lost = text.split("<!-- losses -->")[1].split("<!-- end -->")[0]
+    assert "| a transition | duckdb 2.00 |" in lost
+    assert "a probe" not in lost
+    assert "bytes by wchar" in text
+    assert "Left out: lmdb" in text
+    drawn = {path.name: path.read_bytes() for path in pictures.iterdir()}
+    assert all(f"(pictures/{name})" in text for name in drawn)
+    assert all(b"rata-runs" in svg for svg in drawn.values())
+    main(list(map(str, where)))
+    assert page.read_text(encoding="utf-8") == text
+    assert {path.name: path.read_bytes() for path in pictures.iterdir()} == drawn
+
+
+def test_the_page_has_a_block_for_everything_that_fills_one():
+    from bench.page import OTHERS, PAGE, fill, race_blocks
+
+    text = PAGE.read_text(encoding="utf-8")
+    for name in (*race_blocks(small_report(), []), *OTHERS):
+        assert f"<!-- {name} -->\n\nsomething\n\n<!-- end -->" in fill(text, name, "something")
+    with pytest.raises(ValueError, match="no block"):
+        fill(text, "nothing", "something")
+
+
+def test_records_of_key_value_stores_are_the_rows_that_were_packed():
+    from bench.race.records import grouped_sum_of, pack, unpack, unpack_many
+    from bench.workload import make_workload, same_rows
+
+    answers = make_workload("zipf", 1, 500, 20, seed=1).window(0, 1)
+    keys, blobs = pack(answers.rows)
+    assert same_rows(unpack_many(keys.tolist(), blobs), answers.rows)
+    assert same_rows(unpack(int(keys[0]), blobs[:1]), answers.of_key(int(keys[0])))
+    assert unpack(7, []).equals(answers.rows.slice(0, 0))
+    assert {
+        label: (units, amount) for label, units, amount in grouped_sum_of(blobs)
+    } == answers.sums
 
 
 def test_runs_write_only_what_arrives_before_the_slot_can_be_queried(tmp_path):
-    from bench.waves import measure_index
-    from bench.workload import make_workload
+    from bench.ledger import CountingFiles, Ledger
+    from bench.workload import SCHEMA, make_workload
+
+    import wavedex as wx
 
     work = make_workload("uniform", 12, 2_000, 50, seed=1)
-    settings = {"slots": 9, "indexes": 3, "openings": 1}
-    results = {
-        update: measure_index(tmp_path / update, work, "wata", update, settings)
-        for update in ("runs", "packed-shadow")
-    }
-    runs, packed = (results[name]["transition_mb"]["median"] for name in ("runs", "packed-shadow"))
-    assert runs < packed
-    assert results["packed-shadow"]["prepare_mb"]["max"] == 0
-
-
-def test_a_wrong_answer_is_noticed():
-    from bench.measure import WrongAnswer, check_sums, measure_probes
-    from bench.workload import make_workload
-
-    answers = make_workload("zipf", 1, 100, 20, seed=1).window(0, 1)
-    keys = answers.rows["key"].to_pylist()[:1]
-    with pytest.raises(WrongAnswer, match="probe"):
-        measure_probes(lambda key: answers.of_key(key).slice(1), keys, answers)
-    with pytest.raises(WrongAnswer, match="scan"):
-        check_sums([], answers)
+    first, later = {}, {}
+    for update in ("runs", "packed-shadow"):
+        ledger = Ledger()
+        around = wx.Surroundings(files=lambda root, ledger=ledger: CountingFiles(root, ledger))
+        idx = wx.WaveIndex.create(
+            tmp_path / update, SCHEMA, key="key", time="at", window=9, indexes=3, update=update,
+            surroundings=around,
+        )  # fmt: skip
+        idx.append(pa.concat_tables(work.slots[:9]))
+        first[update], later[update] = [], []
+        for table in work.slots[9:]:
+            ledger.commits.clear()
+            before = ledger.bytes_written
+            idx.append(table)
+            first[update].append(ledger.commits[0][1] - before)
+            later[update].append(ledger.bytes_written - ledger.commits[0][1])
+    assert np.median(first["runs"]) < np.median(first["packed-shadow"])
+    assert max(later["packed-shadow"]) == 0
 
 
 def test_the_workload_is_the_same_for_the_same_seed_and_has_the_promised_shape():

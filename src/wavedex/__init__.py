@@ -37,8 +37,8 @@ def open(  # noqa: A001 - the contract's name
 ) -> WaveIndex:
     """Open the index at a path or URI, to read from it and to write to it.
 
-    Raises NotAnIndex where there is none, NewerFormat where a newer Wavedex wrote it, BadPath or DiskFailed
-    where a URI names no place or one that cannot be reached.
+    Raises NotAnIndex where there is none, NewerFormat or OlderFormat where another Wavedex wrote it, BadPath or
+    DiskFailed where a URI names no place or one that cannot be reached.
     """
     return WaveIndex.open(path, surroundings=surroundings)
 

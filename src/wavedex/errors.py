@@ -71,6 +71,10 @@ class NewerFormat(WavedexError):
     """The index was written by a newer version of Wavedex."""
 
 
+class OlderFormat(WavedexError):
+    """The index was written by an older version of Wavedex, whose files this one does not read."""
+
+
 class SchemaMismatch(WavedexError):
     """A batch does not fit the schema of the index."""
 

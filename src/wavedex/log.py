@@ -237,8 +237,8 @@ class Log:
         name = manifest_name(commit)
         return Manifest.from_bytes(self.files.read(name), name)
 
-    def commit(self, manifest: Manifest, token: str) -> None:
-        """Publish the next manifest.
+    def commit(self, manifest: Manifest, token: str, after: Manifest | None = None) -> None:
+        """Publish the next manifest, the one `after` another.
 
         REQUIRES: the content of every file that it names lasts.
         Raises ConcurrentWrite where another writer was first; nothing has changed then. Raises CommitUncertain where
@@ -247,7 +247,8 @@ class Log:
         """
         draft = f"{LOG}/{manifest.commit:020d}.{token}.tmp"
         try:
-            self.files.sync_folder(DATA)
+            if after is None or not manifest.files.keys() <= after.files.keys():
+                self.files.sync_folder(DATA)
             self.files.create(draft, lambda sink: sink.write(manifest.to_bytes()))
             self.files.sync(draft)
             self.files.link(draft, manifest_name(manifest.commit))

@@ -377,6 +377,15 @@ def test_an_index_of_a_newer_format_is_not_opened(tmp_path):
         wx.open(tmp_path / "x")
 
 
+def test_an_index_of_an_older_format_is_not_opened(tmp_path):
+    filled(tmp_path / "x")
+    definition = tmp_path / "x" / "index.json"
+    body = json.loads(definition.read_text())
+    definition.write_text(json.dumps({**body, "format": body["format"] - 1}))
+    with refused(tmp_path / "x", errors.OlderFormat):
+        wx.open(tmp_path / "x")
+
+
 BROKEN = {
     "empty": lambda text: "",
     "cut off": lambda text: text[: len(text) // 2],

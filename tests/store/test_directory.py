@@ -9,6 +9,12 @@ from hypothesis import strategies as st
 from wavedex.store.directory import LOAD_MAX, Table, build_table
 
 TOP = 2**64 - 1
+
+
+def table_of(hashes):
+    return Table(*build_table(np.array(hashes, np.uint64)), len(hashes))
+
+
 # Hashes that crowd into few places, at the beginning and at the very end of the table.
 crowded = st.sampled_from([0, 1, 2**62, 2**63, 2**63 + 1, TOP - 1, TOP])
 hashes = st.lists(crowded | st.integers(0, TOP), max_size=60)
@@ -17,7 +23,7 @@ hashes = st.lists(crowded | st.integers(0, TOP), max_size=60)
 @given(hashes, hashes)
 def test_every_key_is_found_and_no_other(known, asked):
     # A key is the pair of its hash and its number, so that several keys share a hash.
-    table = Table(*build_table(np.array(known, np.uint64)))
+    table = table_of(known)
     keys = list(enumerate(known))
     for bucket, hashed in keys:
         assert table.find(hashed, lambda found, bucket=bucket: found == bucket) == bucket
@@ -29,7 +35,7 @@ def test_every_key_is_found_and_no_other(known, asked):
 
 @given(hashes.filter(bool), hashes)
 def test_many_keys_at_once_are_found_as_one_by_one(known, asked):
-    table = Table(*build_table(np.array(known, np.uint64)))
+    table = table_of(known)
     wanted = [*range(len(known)), *(-1 for _ in asked)]
     both = np.array([*known, *asked], np.uint64)
 
@@ -42,7 +48,7 @@ def test_many_keys_at_once_are_found_as_one_by_one(known, asked):
 
 
 def test_a_directory_of_nothing_finds_nothing():
-    table = Table(*build_table(np.zeros(0, np.uint64)))
+    table = table_of([])
     assert table.find(0, lambda found: True) == -1
     assert table.find(TOP, lambda found: True) == -1
     nothing = table.find_many(np.array([0, TOP], np.uint64), lambda rows, found: rows == rows)
@@ -53,3 +59,22 @@ def test_a_table_is_never_fuller_than_it_may_be():
     for count in range(1, 300):
         _, bits = build_table(np.linspace(0, 2**63, count).astype(np.uint64))
         assert count <= (1 << bits) * LOAD_MAX
+
+
+def test_the_buckets_of_other_keys_are_passed_over_without_a_look_at_their_keys():
+    random = np.random.default_rng(5)
+    known, absent = random.integers(0, TOP, (2, 3_000), np.uint64, endpoint=True)
+    table, looks = table_of(known), []
+
+    def matches(bucket):
+        looks.append(bucket)
+        return False
+
+    for hashed in absent.tolist():
+        assert table.find(hashed, matches) == -1
+    assert (
+        len(looks) < 10
+    )  # Of some 20 bits of tag hardly ever all agree; without tags it is thousands.
+    many = table.find_many(absent, lambda rows, buckets: looks.extend(rows) or rows < 0)
+    assert (many == -1).all()
+    assert len(looks) < 20

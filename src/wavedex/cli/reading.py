@@ -71,7 +71,7 @@ def scan(
     """Read all rows of the window, or ask SQL of them."""
     chosen = chosen_format(kind, as_json)
     entries: pa.RecordBatchReader = wavedex.open(index).scan(
-        since, until, column_names(columns), expired
+        since, until, column_names(columns), expired, dictionaries=sql is not None
     )
     if sql is None:
         write_rows(entries, chosen, limit)

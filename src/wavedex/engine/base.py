@@ -12,7 +12,7 @@ from typing import Protocol
 
 import pyarrow as pa
 
-from wavedex.engine.shard import ShardTask, Workshop, stem_prefix
+from wavedex.engine.shard import ShardTask, Workshop, needs_writing, run_shard, stem_prefix
 from wavedex.errors import Damaged, WriteFailed
 from wavedex.log import DATA, Manifest, SubIndex
 from wavedex.plan import Operation, apply
@@ -72,7 +72,7 @@ class Engine(ABC):
             for shard in range(self.shards)
         ]
         try:
-            results = self._run_all(tasks)
+            results = self._results(tasks)
         except (pa.ArrowException, MemoryError) as error:
             self.discard(commit, token)
             raise WriteFailed(
@@ -99,6 +99,16 @@ class Engine(ABC):
             if f"{DATA}/{name}".startswith(prefix):
                 files.remove(f"{DATA}/{name}")
 
+    def _results(self, tasks: list[ShardTask]) -> list[Parts]:
+        """The results of all shares. Those that write nothing are worth neither a thread nor a task of Spark's."""
+        writing = [task for task in tasks if needs_writing(self.workshop, task)]
+        written = self._run_all(writing) if writing else []
+        results = dict(zip((task.shard for task in writing), written, strict=True))
+        for task in tasks:
+            if task.shard not in results:
+                results[task.shard] = run_shard(self.workshop, task)
+        return [results[task.shard] for task in tasks]
+
     @abstractmethod
     def _run_all(self, tasks: list[ShardTask]) -> list[Parts]:
-        """The results of the shards' shares, in their order."""
+        """The results of some shards' shares, in their order. REQUIRES: at least one."""

@@ -65,7 +65,7 @@ class LocalEngine(Engine):
         self.threads = threads or min(shards, os.cpu_count() or 1)
 
     def _run_all(self, tasks: list[ShardTask]) -> list[Parts]:
-        if self.threads == 1:
+        if self.threads == 1 or len(tasks) == 1:
             return [run_shard(self.workshop, task) for task in tasks]
         crew = _Crew()
         try:

@@ -67,6 +67,8 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
 
 def needs_writing(workshop: Workshop, task: ShardTask) -> bool:
     """Whether the operations write anything in this shard, or only name what is there. Opens no file."""
+    if task.batch.num_rows:
+        return True
     bench, drafts = _begin(workshop, task)
     return any(workshop.technique.writes(draft, bench) for draft in drafts.values())
 

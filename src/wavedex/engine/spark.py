@@ -20,7 +20,7 @@ from pyspark import SparkContext, TaskContext
 from pyspark.errors import PySparkException
 
 from wavedex.engine.base import Engine, Parts
-from wavedex.engine.shard import ShardTask, Workshop, needs_writing, run_shard
+from wavedex.engine.shard import ShardTask, Workshop, run_shard
 from wavedex.errors import SparkFailed, WavedexError
 
 _TOLD = (WavedexError, pa.ArrowException, MemoryError, FileNotFoundError)
@@ -45,14 +45,6 @@ class SparkEngine(Engine):
         self._open_workshop = open_workshop
 
     def _run_all(self, tasks: list[ShardTask]) -> list[Parts]:
-        sent = [task for task in tasks if needs_writing(self.workshop, task)]
-        results = dict(self._send(sent)) if sent else {}
-        for task in tasks:
-            if task.shard not in results:
-                results[task.shard] = run_shard(self.workshop, task)
-        return [results[task.shard] for task in tasks]
-
-    def _send(self, tasks: list[ShardTask]) -> list[tuple[int, Parts]]:
         open_workshop = self._open_workshop
 
         def run(mine: Iterable[ShardTask]) -> Iterator[tuple[int, Parts | Exception]]:
@@ -61,12 +53,12 @@ class SparkEngine(Engine):
 
         with spark_errors(f"writing the shards of {self.workshop.files.root}"):
             answers = self._context.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
-        results = []
+        results = {}
         for shard, answer in answers:
             if isinstance(answer, Exception):
                 raise answer
-            results.append((shard, answer))
-        return results
+            results[shard] = answer
+        return [results[task.shard] for task in tasks]
 
 
 def _answer(open_workshop: Callable[[], Workshop], task: ShardTask) -> Parts | Exception:

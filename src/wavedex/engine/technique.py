@@ -23,7 +23,7 @@ from wavedex.slots import Slotting
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
 from wavedex.store.contiguous import build_contiguous, copy_contiguous
-from wavedex.store.entries import EntrySpec, concat
+from wavedex.store.entries import EntrySpec, join, one_batch
 from wavedex.store.formats import FORMATS, Build
 from wavedex.store.inplace import Updater
 from wavedex.store.part import Part, Slots
@@ -59,7 +59,7 @@ class Bench:
         """The slots that a draft gains from memory."""
         return frozenset() if self.staged else draft.arriving
 
-    def read(self, parts: Iterable[Part], arriving: Slots) -> pa.RecordBatch | None:
+    def read(self, parts: Iterable[Part], arriving: Slots) -> pa.Table | None:
         """The rows that parts show and those that arrive in memory, or None where there are none."""
         batches = [
             open_shard(self.files, self.spec, part).scan(within)
@@ -69,7 +69,7 @@ class Bench:
         if arriving:
             batches.append(self.rows_of(arriving))
         batches = [batch for batch in batches if batch.num_rows]
-        return concat(batches) if batches else None
+        return join(batches) if batches else None
 
 
 class Technique(Protocol):
@@ -171,7 +171,8 @@ class InPlace:
         return draft != Draft(draft.parts)
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
-        rows = bench.read(bench.sources(draft), bench.in_memory(draft))
+        found = bench.read(bench.sources(draft), bench.in_memory(draft))
+        rows = None if found is None else one_batch(found)
         added = draft.old | draft.arriving
         part: Part | None = draft.parts[0] if draft.parts else None
         if part is not None:

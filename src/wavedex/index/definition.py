@@ -26,6 +26,7 @@ from wavedex.errors import (
     MissingColumn,
     NewerFormat,
     NotThereYet,
+    OlderFormat,
     UnknownScheme,
 )
 from wavedex.plan import SCHEMES, Scheme, options_of, scheme
@@ -37,7 +38,7 @@ from wavedex.store.formats import FORMATS, Build
 from wavedex.store.keys import key_type
 from wavedex.store.room import Sizes
 
-FORMAT = 1
+FORMAT = 2
 """The format version that this code writes. Readers refuse a higher one."""
 PARTS_MAX = 30_000
 """Linux lets a process map 65,530 files, and an open part is two or three of them for a moment."""
@@ -141,7 +142,7 @@ class Definition:
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str) -> Definition:
-        """The definition in a file's content. Raises NewerFormat or Damaged."""
+        """The definition in a file's content. Raises NewerFormat, OlderFormat or Damaged."""
         try:
             body = json.loads(data)
             version = int(body["format"])
@@ -151,6 +152,11 @@ class Definition:
             raise NewerFormat(
                 f"{name} has format {version}; this version of Wavedex reads up to {FORMAT}. "
                 "Install a newer Wavedex."
+            )
+        if version < FORMAT:
+            raise OlderFormat(
+                f"{name} has format {version}, which only the Wavedex that wrote it reads; this one reads "
+                f"{FORMAT}. Append the same rows to a new index."
             )
         try:
             definition = cls(

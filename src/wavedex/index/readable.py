@@ -6,8 +6,11 @@ together. An index answers from a snapshot of its newest commit, a snapshot from
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +19,14 @@ import pyarrow.compute as pc
 
 from wavedex.errors import BadKey
 from wavedex.store.arrow import to_arrow
+from wavedex.store.codes import dictionary_of
 from wavedex.store.reading import shard_of, shard_of_one
 
 if TYPE_CHECKING:
     from wavedex.index.snapshot import Snapshot
+
+KEYS_MANY = 10_000
+"""From how many keys on several parts are asked at the same time."""
 
 
 class Readable(ABC):
@@ -46,10 +53,11 @@ class Readable(ABC):
         COST: one look-up and one slice for each part that can have an answer.
         """
         snapshot = self._current()
-        key_type = snapshot.definition.spec.key_type
+        definition = snapshot.definition
+        key_type = definition.spec.key_type
         plain = key_type.plain(key)
         hashed = key_type.hash(plain)
-        number = shard_of_one(hashed, snapshot.definition.shards)
+        number = shard_of_one(hashed, definition.shards)
         batches = []
         for shard, within in snapshot.targets(number, since, until, expired):
             found = shard.probe(plain, hashed, within)
@@ -73,13 +81,13 @@ class Readable(ABC):
         wanted = pc.unique(key_type.array(keys))
         hashes = key_type.hash_array(wanted)
         owners = shard_of(hashes, snapshot.definition.shards)
-        batches = []
+        calls: list[Callable[[], pa.RecordBatch]] = []
         for number in np.unique(owners).tolist():
             mine = owners == number
             some, some_hashes = wanted.filter(to_arrow(mine)), hashes[mine]
             for shard, within in snapshot.targets(number, since, until, expired):
-                batches.append(shard.probe_many(some, some_hashes, within))
-        return snapshot.table(batches, columns)
+                calls.append(partial(shard.probe_many, some, some_hashes, within))
+        return snapshot.table(_call_all(calls, len(wanted)), columns)
 
     def probe_range(
         self,
@@ -106,20 +114,35 @@ class Readable(ABC):
         until: Any = None,
         columns: Sequence[str] | None = None,
         expired: bool = False,
+        dictionaries: bool = False,
     ) -> pa.RecordBatchReader:
-        """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch."""
+        """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch.
+
+        With `dictionaries`, columns of text that have few values are handed over as Arrow's dictionaries, in which they
+        are kept besides; whoever groups by them is done in half the time. The schema of the reader says which.
+        """
         snapshot = self._current()
         names = snapshot.names(columns)
         targets = snapshot.all_targets(since, until, expired)
+        coded = (
+            snapshot.definition.spec.text.intersection(names, *(s.codable for s, _ in targets))
+            if dictionaries
+            else frozenset()
+        )
 
         def batches(held: Snapshot) -> Iterator[pa.RecordBatch]:
             # The reader holds the snapshot for as long as it is read.
             for shard, within in targets:
-                yield from shard.stream(within, names)
+                yield from shard.stream(within, names, coded)
 
-        schema = snapshot.definition.schema
-        if columns is not None:
-            schema = pa.schema([schema.field(name) for name in names])
+        fields = (snapshot.definition.schema.field(name) for name in names)
+        schema = pa.schema(
+            [
+                field.with_type(dictionary_of(field.type)) if field.name in coded else field
+                for field in fields
+            ],
+            snapshot.definition.schema.metadata if columns is None else None,
+        )
         return pa.RecordBatchReader.from_batches(schema, batches(snapshot))
 
     def files(self, since: Any = None, until: Any = None) -> list[str]:
@@ -142,3 +165,11 @@ class Readable(ABC):
         """The slots that each sub-index holds."""
         indexes = self._current().manifest.indexes
         return {name: sorted(sub.slots) for name, sub in indexes.items()}
+
+
+def _call_all(calls: Sequence[Callable[[], pa.RecordBatch]], keys: int) -> list[pa.RecordBatch]:
+    """What the calls return: one after the other, or on threads where they have many keys to look up."""
+    if keys < KEYS_MANY or len(calls) < 2:
+        return [call() for call in calls]
+    with ThreadPoolExecutor(min(len(calls), os.cpu_count() or 1)) as pool:
+        return list(pool.map(lambda call: call(), calls))

@@ -7,6 +7,7 @@ for each part that can have an answer; a window that is soft on disk is cut exac
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Sequence
 from typing import Any
 
@@ -24,6 +25,9 @@ Target = tuple[Shard, Range | None]
 
 SELECTIONS_MAX = 1024
 """For how many shards and spans of time a snapshot remembers whom to ask."""
+
+_TELLING = frozenset({int, str, dt.date, type(None)})
+"""Types of which equal values mean the same time. Two datetimes that are equal may be an hour apart by their `fold`."""
 
 
 class Snapshot(Readable):
@@ -43,6 +47,7 @@ class Snapshot(Readable):
         self.definition = definition
         self.manifest = manifest
         self._files = files
+        self._schema = definition.spec.schema
         self.window = window_of(definition, manifest)
         changes = definition.technique.changes_files
         self._pin = files.pin(manifest_name(manifest.commit)) if changes else None
@@ -58,8 +63,8 @@ class Snapshot(Readable):
         self._everything = [
             self._find_targets(n, None, None, False) for n in range(definition.shards)
         ]
-        self._selections: dict[tuple[int, int | None, int | None, bool], list[Target]] = {}
-        self._hides_a_column = definition.spec.schema is not definition.schema
+        self._selections: dict[tuple[Any, ...], list[Target]] = {}
+        self._hides_a_column = self._schema is not definition.schema
 
     @property
     def commit(self) -> int:
@@ -89,10 +94,15 @@ class Snapshot(Readable):
         """Whom to ask of the parts of one shard number, and where in them an answer can lie."""
         if since is None and until is None and not expired:
             return self._everything[shard]
-        wanted = (shard, *self.definition.slotting.bounds(since, until), bool(expired))
+        wanted: tuple[Any, ...]
+        if type(since) in _TELLING and type(until) in _TELLING:
+            wanted = (shard, type(since), since, type(until), until, bool(expired))
+        else:
+            wanted = (shard, *self.definition.slotting.bounds(since, until), bool(expired))
         found = self._selections.get(wanted)
         if found is None:
-            found = self._find_targets(*wanted)
+            bounds = self.definition.slotting.bounds(since, until)
+            found = self._find_targets(shard, *bounds, expired)
             if len(self._selections) >= SELECTIONS_MAX:
                 self._selections.clear()
             self._selections[wanted] = found
@@ -105,7 +115,7 @@ class Snapshot(Readable):
 
     def table(self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None) -> pa.Table:
         """Answers as one table with the columns that were asked for."""
-        table = pa.Table.from_batches(batches, self.definition.spec.schema)
+        table = pa.Table.from_batches(batches, self._schema)
         if columns is None and not self._hides_a_column:
             return table
         return table.select(self.names(columns))

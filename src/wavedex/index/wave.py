@@ -156,7 +156,7 @@ class WaveIndex(Readable):
     def open(
         cls, path: str | os.PathLike[str], *, surroundings: Surroundings | None = None
     ) -> WaveIndex:
-        """Open an index. Raises NotAnIndex, NewerFormat or Damaged."""
+        """Open an index. Raises NotAnIndex, NewerFormat, OlderFormat or Damaged."""
         around = surroundings or Surroundings()
         files = around.files(path)
         try:
@@ -367,10 +367,11 @@ class WaveIndex(Readable):
             version = self._files.version(LOG)
         except FileNotFoundError:
             version = None  # What is missing is said when the newest commit is looked for.
-        if self._cached is None or version is None or self._cached[0] != version:
-            earlier = None if self._cached is None else self._cached[1]
-            self._cached = version, self._take(earlier)
-        return self._cached[1]
+        cached = self._cached
+        if cached is None or version is None or cached[0] != version:
+            cached = version, self._take(None if cached is None else cached[1])
+            self._cached = cached
+        return cached[1]
 
     def __repr__(self) -> str:
         definition = self._definition

@@ -137,7 +137,7 @@ class Writer:
             following, rows={slot: count for slot, count in counted.items() if slot in slots}
         )
         try:
-            self._log.commit(following, token)
+            self._log.commit(following, token, manifest)
         except CommitUncertain:
             raise
         except BaseException:

@@ -94,7 +94,7 @@ class ContiguousShard(KeyedShard):
             arrays["keys"], view["rooms"], view["sizes"], view["skips"], view["counts"]
         )
         free = FreeRoom(view["free_starts"], view["free_sizes"], view["free_commits"])
-        table = Table(view["table"], int(metadata["bits"]))
+        table = Table(view["table"], int(metadata["bits"]), len(buckets.keys))
         return buckets, table, free, int(metadata["heap_live_bytes"])
 
     @property

@@ -47,13 +47,18 @@ class EntrySpec:
         """The place of the order column."""
         return int(self.schema.get_field_index(self.order))
 
-    def keys(self, batch: pa.RecordBatch) -> pa.Array:
-        """The key column."""
-        return batch.column(self.key_place)
+    @cached_property
+    def text(self) -> frozenset[str]:
+        """The columns of strings or binary."""
+        return frozenset(field.name for field in self.schema if has_bytes(field.type))
 
-    def ordinals(self, batch: pa.RecordBatch) -> npt.NDArray[np.int64]:
+    def keys(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
+        """The key column."""
+        return one_array(rows.column(self.key_place))
+
+    def ordinals(self, rows: pa.RecordBatch | pa.Table) -> npt.NDArray[np.int64]:
         """The order column as 64-bit numbers."""
-        return number_view(batch.column(self.order_place)).astype(np.int64, copy=False)
+        return number_view(one_array(rows.column(self.order_place))).astype(np.int64, copy=False)
 
 
 def number_view(column: pa.Array) -> npt.NDArray[Any]:
@@ -66,16 +71,22 @@ def number_view(column: pa.Array) -> npt.NDArray[Any]:
     return view[column.offset : column.offset + len(column)]
 
 
-def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The rows of several batches in one, whatever dictionaries they have. REQUIRES: at least one batch."""
-    if len(batches) == 1:
-        return batches[0]
+def join(batches: Sequence[pa.RecordBatch]) -> pa.Table:
+    """The rows of several batches in one table that copies nothing, whatever dictionaries they have. Raises TooLarge.
+
+    REQUIRES: at least one batch.
+    """
     for place, field in enumerate(batches[0].schema):
-        if has_bytes(field.type):
+        if has_bytes(field.type) and len(batches) > 1:
             offsets = [offsets_of(batch.column(place)) for batch in batches]
             total = sum(int(each[-1]) - int(each[0]) for each in offsets)
             check_text_bytes(field.type, total, field.name)
-    return one_batch(pa.Table.from_batches(batches).unify_dictionaries())
+    return pa.Table.from_batches(batches).unify_dictionaries()
+
+
+def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of several batches in one. REQUIRES: at least one batch."""
+    return batches[0] if len(batches) == 1 else one_batch(join(batches))
 
 
 def check_text_bytes(kind: pa.DataType, count: int, name: str) -> None:
@@ -86,6 +97,15 @@ def check_text_bytes(kind: pa.DataType, count: int, name: str) -> None:
             "is the most. Create the index with more shards or more sub-indexes, or with a "
             "large_string or large_binary column."
         )
+
+
+def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
+    """A column in one piece. COST: a copy where it has several."""
+    if isinstance(column, pa.Array):
+        return column
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
 
 
 def one_batch(table: pa.Table | pa.RecordBatch) -> pa.RecordBatch:

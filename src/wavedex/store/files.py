@@ -14,6 +14,7 @@ import errno
 import fcntl
 import mmap
 import os
+import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -29,6 +30,8 @@ from wavedex.store.access import AnyFiles, FileRef, Pin, Sink, name_refusal
 
 __all__ = ["FileRef", "Files", "Sink"]
 
+LARGE_BYTES = 4 << 20
+"""From which size on the room of a removed file is given back by a thread."""
 _CLOCK_STEP_NS = 20_000_000
 
 
@@ -183,9 +186,18 @@ class Files(AnyFiles):
             os.link(self.path(source), self.path(target))
 
     def remove(self, name: str) -> None:
-        """Remove a file; one that is gone already is fine."""
+        """Remove a file; one that is gone already is fine.
+
+        COST: the name is gone at once. To give the room of a large file back takes the system some time, which a thread
+        spends: until it closes the file, the file is only nameless.
+        """
         with _named_errors(self.path(name)), contextlib.suppress(FileNotFoundError):
-            os.unlink(self.path(name))
+            held = _hold_if_large(self.path(name))
+            try:
+                os.unlink(self.path(name))
+            finally:
+                if held is not None:
+                    _close_later(held)
 
     # -- locks --------------------------------------------------------------------------------
 
@@ -254,6 +266,23 @@ class LockedPin(Pin):
     def __del__(self) -> None:
         with contextlib.suppress(AttributeError):
             self.close()
+
+
+def _hold_if_large(path: Path) -> int | None:
+    """A descriptor that keeps the room of a file until it is closed; None for a small file, or one that none can be had of."""
+    if os.stat(path).st_size < LARGE_BYTES:
+        return None
+    try:
+        return os.open(path, os.O_RDONLY)
+    except OSError:  # Too many are open, or it may not be read: it can be removed all the same, only not as fast.
+        return None
+
+
+def _close_later(descriptor: int) -> None:
+    try:
+        threading.Thread(target=os.close, args=(descriptor,), daemon=True).start()
+    except RuntimeError:  # The interpreter is about to end, or no more threads can be had.
+        os.close(descriptor)
 
 
 def _fsync(path: Path, flags: int) -> None:

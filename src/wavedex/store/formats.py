@@ -9,16 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-import pyarrow as pa
-
 from wavedex.store.access import AnyFiles
 from wavedex.store.encoding import check_types
 from wavedex.store.entries import EntrySpec
 from wavedex.store.packed import build_packed
 from wavedex.store.parquet import build_parquet
 from wavedex.store.part import Part, Slots
+from wavedex.store.sorting import Rows
 
-Build = Callable[[AnyFiles, EntrySpec, str, pa.RecordBatch, Slots], Part]
+Build = Callable[[AnyFiles, EntrySpec, str, Rows, Slots], Part]
 """Writes entries as a part under a stem of names, with the slots that it then holds. REQUIRES: at least one row."""
 
 

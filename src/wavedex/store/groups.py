@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wavedex.store.arrow import to_arrow
-from wavedex.store.directory import I64, Bools, Table, build_table
+from wavedex.store.directory import I64, Bools, Table, assign_places
 from wavedex.store.entries import EntrySpec, number_view
 from wavedex.store.keys import KeyType, Plain
 from wavedex.store.order import spread_ranges
@@ -50,10 +50,9 @@ def describe_groups(
 
 def build_marks(hashes: U64) -> tuple[npt.NDArray[np.uint8], int]:
     """The table of marks for keys with these hashes, and how many bits of a hash name a home in it."""
-    table, bits = build_table(hashes)
-    marks = np.zeros(len(table), np.uint8)
-    taken = table > 0
-    marks[taken] = hashes[table[taken] - 1] % np.uint64(MARKS) + np.uint64(1)
+    order, places, bits, size = assign_places(hashes)
+    marks = np.zeros(size, np.uint8)
+    marks[places] = hashes[order] % np.uint64(MARKS) + np.uint64(1)
     return marks, bits
 
 

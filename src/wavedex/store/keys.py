@@ -29,6 +29,8 @@ from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
 Plain = int | bytes
 I64 = npt.NDArray[np.int64]
 
+_hash = xxhash.xxh64_intdigest
+_LONG, _INT = struct.Struct("<Q"), struct.Struct("<I")
 _EPOCH = dt.datetime(1970, 1, 1)
 _DAY_NS = 86_400 * 10**9
 _TIME_NS = {
@@ -133,9 +135,10 @@ class NumberKey(KeyType):
         self._least, self._most = int(limits.min), int(limits.max)
         wide = pt.is_int64(arrow_type) or pt.is_uint64(arrow_type) or pt.is_timestamp(arrow_type)
         self._as_long = wide or pt.is_uint32(arrow_type)
+        self._is_integer = pt.is_integer(arrow_type)
 
     def plain(self, value: Any) -> Plain:
-        if pt.is_integer(self.arrow_type):
+        if self._is_integer:
             if type(value) is not int:
                 if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
                     raise self._refuse(value)
@@ -183,8 +186,8 @@ class NumberKey(KeyType):
     def hash(self, plain: Plain) -> int:
         number = self._hashed(plain)
         if self._as_long:
-            return xxhash.xxh64_intdigest(struct.pack("<Q", number & 0xFFFFFFFFFFFFFFFF), SEED)
-        return xxhash.xxh64_intdigest(struct.pack("<I", number & 0xFFFFFFFF), SEED)
+            return _hash(_LONG.pack(number & 0xFFFFFFFFFFFFFFFF), SEED)
+        return _hash(_INT.pack(number & 0xFFFFFFFF), SEED)
 
     def hash_array(self, keys: pa.Array) -> U64:
         numbers = self._hashed(self._view(keys))
@@ -194,6 +197,8 @@ class NumberKey(KeyType):
 
     def _hashed(self, number: Any) -> Any:
         """What Spark would hash: days for dates, microseconds for timestamps of any unit."""
+        if self._is_integer:
+            return number
         if pt.is_date64(self.arrow_type):
             return number // 86_400_000
         if pt.is_timestamp(self.arrow_type):
@@ -221,7 +226,7 @@ class NumberKey(KeyType):
 
     def parse(self, text: str) -> Any:
         try:
-            if pt.is_integer(self.arrow_type):
+            if self._is_integer:
                 return int(text)
             if pt.is_date(self.arrow_type):
                 return dt.date.fromisoformat(text)
@@ -242,7 +247,7 @@ class BooleanKey(KeyType):
         raise self._refuse(value)
 
     def hash(self, plain: Plain) -> int:
-        return xxhash.xxh64_intdigest(struct.pack("<I", plain), SEED)
+        return _hash(_INT.pack(plain), SEED)
 
     def hash_array(self, keys: pa.Array) -> U64:
         return hash_ints(self.codes(keys).astype(np.int32))
@@ -282,9 +287,9 @@ class DecimalKey(KeyType):
     def hash(self, plain: Plain) -> int:
         assert isinstance(plain, int)
         if self._short:
-            return xxhash.xxh64_intdigest(struct.pack("<q", plain), SEED)
+            return _hash(struct.pack("<q", plain), SEED)
         length = (plain if plain >= 0 else ~plain).bit_length() // 8 + 1
-        return xxhash.xxh64_intdigest(plain.to_bytes(length, "big", signed=True), SEED)
+        return _hash(plain.to_bytes(length, "big", signed=True), SEED)
 
     def hash_array(self, keys: pa.Array) -> U64:
         if self._short:
@@ -343,7 +348,7 @@ class BytesKey(KeyType):
 
     def hash(self, plain: Plain) -> int:
         assert isinstance(plain, bytes)
-        return xxhash.xxh64_intdigest(plain, SEED)
+        return _hash(plain, SEED)
 
     def hash_array(self, keys: pa.Array) -> U64:
         return hash_strings(keys)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from functools import cached_property
 from itertools import pairwise
 
@@ -18,6 +18,7 @@ import xxhash
 
 from wavedex.store.access import AnyFiles
 from wavedex.store.arrow import to_arrow
+from wavedex.store.codes import WORDS_MAX, with_codes
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.entries import EntrySpec, number_view
 from wavedex.store.keys import Plain
@@ -53,9 +54,19 @@ class Shard(ABC):
     def scan(self, within: Range | None) -> pa.RecordBatch:
         """All rows."""
 
-    def stream(self, within: Range | None, names: list[str]) -> Iterator[pa.RecordBatch]:
-        """Some columns of all rows, in pieces that need not be in memory together."""
-        yield self.scan(within).select(names)
+    def stream(
+        self, within: Range | None, names: list[str], coded: Collection[str] = ()
+    ) -> Iterator[pa.RecordBatch]:
+        """Some columns of all rows, in pieces that need not be in memory together.
+
+        Those of `coded` come as dictionaries. REQUIRES: they are among `names` and among `codable`.
+        """
+        yield with_codes(self.scan(within).select(names), coded)
+
+    @property
+    def codable(self) -> frozenset[str]:
+        """The columns of text that can be had as dictionaries at little cost."""
+        return self.spec.text if self.part.rows <= WORDS_MAX else frozenset()
 
     def _within(self, batch: pa.RecordBatch, within: Range | None) -> pa.RecordBatch:
         if within is None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,13 @@ from wavedex.errors import TooLarge
 from wavedex.store.access import AnyFiles, Sink
 from wavedex.store.arrays import write_arrays
 from wavedex.store.arrow import to_arrow
-from wavedex.store.entries import EntrySpec
+from wavedex.store.entries import EntrySpec, one_array
 from wavedex.store.order import I64, bucket_starts, sort_order
 from wavedex.store.part import Part, Slots
 from wavedex.store.xxh64 import U64
+
+Rows: TypeAlias = "pa.RecordBatch | pa.Table"
+"""Rows in one piece or in several."""
 
 ROWS_MAX = 2**32 - 2
 """A directory counts rows, or the buckets that they make, in 32 bits."""
@@ -36,16 +39,23 @@ class SortedRows:
     hashes: U64
 
 
-def sort_rows(spec: EntrySpec, batch: pa.RecordBatch) -> SortedRows:
-    """Sort the rows; those that agree in key and time stay as they came. Raises TooLarge."""
-    if batch.num_rows > ROWS_MAX:
+def sort_rows(spec: EntrySpec, rows: Rows) -> SortedRows:
+    """Sort the rows; those that agree in key and time stay as they came. Raises TooLarge.
+
+    COST: beside the rows, their copy in order and one column more. Column by column, so that the pieces of which a table
+    is made are never in memory a second time as a whole.
+    """
+    if rows.num_rows > ROWS_MAX:
         raise TooLarge(
-            f"A shard would hold {batch.num_rows:,} rows, and {ROWS_MAX:,} is the most. "
+            f"A shard would hold {rows.num_rows:,} rows, and {ROWS_MAX:,} is the most. "
             "Create the index with more shards."
         )
-    codes = spec.key_type.codes(spec.keys(batch))
-    order = sort_order(codes, spec.ordinals(batch))
-    return _with_buckets(spec, batch.take(to_arrow(order)), codes[order])
+    codes = spec.key_type.codes(spec.keys(rows))
+    order = sort_order(codes, spec.ordinals(rows))
+    places = to_arrow(order)
+    columns = [one_array(column).take(places) for column in rows.columns]
+    batch = pa.RecordBatch.from_arrays(columns, schema=rows.schema)
+    return _with_buckets(spec, batch, codes[order])
 
 
 def as_sorted(spec: EntrySpec, batch: pa.RecordBatch) -> SortedRows | None:
