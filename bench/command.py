@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
-import shutil
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,16 +29,6 @@ def publish(report: dict[str, Any], name: str, path: Path | None, shown: str) ->
     write_report(report, path)
     print(shown)
     print(f"Written to {path}")
-
-
-@contextmanager
-def room_in(folder: Path | None) -> Iterator[Path]:
-    """A folder that is gone afterwards, so that no measurement meets the files of another."""
-    room = Path(tempfile.mkdtemp(dir=folder))
-    try:
-        yield room
-    finally:
-        shutil.rmtree(room)
 
 
 def table(heads: list[str], rows: list[list[str]]) -> str:

@@ -9,17 +9,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import chain
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import matplotlib as mpl
 import pyarrow as pa
 
-from bench.command import options, publish, room_in, table
+from bench.command import options, publish, table
 from bench.drawing import STYLE, legend, panels, save, stacked_bars
-from bench.measure import expect, measure_grouped_sum
+from bench.measure import expect
 from bench.prediction import Forecast, Sizes, Step, cycle_of
+from bench.race.start import room_in
 from bench.report import circumstances
-from bench.sliding import Lap, Watched, mean_and_max
+from bench.sliding import Lap, Watched, mean_and_max, measure_grouped_sum
 from bench.workload import Workload, make_workload, same_rows
 from wavedex.engine.technique import TECHNIQUES, technique
 from wavedex.plan import SCHEMES
@@ -55,7 +57,7 @@ def check(watched: Watched, work: Workload, newest: int, window: int) -> None:
     answers = work.window(newest, window)
     keys = list(dict.fromkeys(work.probes))[:CHECKED_KEYS]
     expect(same_rows(watched.idx.probe_many(keys), answers.of_keys(keys)), "probe_many")
-    measure_grouped_sum(lambda: watched.idx.scan(columns=["label", "units", "amount"]), answers)
+    measure_grouped_sum(watched.idx, answers)
 
 
 def measure_sizes(folder: Path, work: Workload, update: str, counts: Sequence[int]) -> Sizes:
@@ -92,7 +94,7 @@ def describe(scheme: str, update: str, laps: list[Lap], steps: list[Step], sizes
     return {**result, "measured_to_predicted": total / foreseen}
 
 
-def run(settings: Result, folder: Path | None) -> Result:
+def run(settings: Result, folder: Path) -> Result:
     """Measure all schemes and techniques and return the report."""
     window, indexes = settings["slots"], settings["indexes"]
     slots = 2 * window  # A cycle is never longer than the window.
@@ -195,7 +197,8 @@ def main(arguments: Sequence[str] | None = None) -> Result:
     chosen.rows = chosen.rows or (2_000 if chosen.quick else 300_000)
     names = ("rows", "slots", "indexes", "schemes", "updates", "seed")
     settings = {name: getattr(chosen, name) for name in names}
-    report = run(settings, chosen.folder)
+    with TemporaryDirectory(dir=chosen.folder) as folder:
+        report = run(settings, Path(folder))
     publish(report, "cycles", chosen.json, markdown(report))
     return report
 

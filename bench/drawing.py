@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import StringIO
 from pathlib import Path
 
 import matplotlib as mpl
@@ -56,8 +57,12 @@ def log_scale(axes: Axes) -> None:
 def save(figure: Figure, path: Path) -> Path:
     """Write it as SVG, without the date."""
     path.parent.mkdir(parents=True, exist_ok=True)
+    text = StringIO()
     with mpl.rc_context(STYLE):
-        figure.savefig(path, format="svg", metadata={"Date": None})
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    # matplotlib leaves spaces at the ends of lines.
+    lines = (line.rstrip() for line in text.getvalue().splitlines())
+    path.write_text("\n".join([*lines, ""]), encoding="utf-8")
     return path
 
 

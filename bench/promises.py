@@ -8,13 +8,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
-from bench.command import options, publish, room_in, table
+from bench.command import options, publish, table
 from bench.promised import QUICK, Scale
 from bench.promises_of_reading import measure_many_sub_indexes, measure_openings, measure_usual
 from bench.promises_of_room import measure_disk, measure_imports, measure_parquet
 from bench.promises_of_writing import measure_cores, measure_expiry, measure_memory
+from bench.race.standings import figure
+from bench.race.start import room_in
 from bench.report import circumstances
 
 Result = dict[str, Any]
@@ -31,7 +34,7 @@ MEASURES: dict[str, Callable[[Path, Scale], list[Result]]] = {
 }
 
 
-def run(scale: Scale, names: Sequence[str], folder: Path | None) -> Result:
+def run(scale: Scale, names: Sequence[str], folder: Path) -> Result:
     """Measure the promises of these groups and return the report."""
     found: list[Result] = []
     for name in names:
@@ -55,7 +58,7 @@ def markdown(report: Result) -> str:
             each["name"],
             _shown(each["measured"][each["judged_by"]], each["unit"]),
             _range(each),
-            f"{each['sense']} {_shown(each['bound'], each['unit'])}",
+            f"{each['sense']} {each['bound']:,g}{'' if each['unit'] == 'ratio' else ' ' + each['unit']}",
             "yes" if each["met"] else "**no**",
         ]
         for each in report["promises"]
@@ -72,25 +75,19 @@ def markdown(report: Result) -> str:
 
 def _range(each: Result) -> str:
     low, high = each["measured"]["min"], each["measured"]["max"]
-    return f"{_number(low)} to {_number(high)}"
+    return f"{figure(low)} to {figure(high)}"
 
 
 def _shown(value: float, unit: str) -> str:
-    return _number(value) if unit == "ratio" else f"{_number(value)} {unit}"
-
-
-def _number(value: float) -> str:
-    """Three figures or so."""
-    if value >= 100 or value == int(value):
-        return f"{value:,.0f}"
-    return f"{value:.1f}" if value >= 10 else f"{value:.2f}"
+    return figure(value) if unit == "ratio" else f"{figure(value)} {unit}"
 
 
 def main(arguments: Sequence[str] | None = None) -> Result:
     parser = options("promises", __doc__.splitlines()[0])
     parser.add_argument("--only", nargs="+", choices=MEASURES, default=list(MEASURES))
     chosen = parser.parse_args(arguments)
-    report = run(QUICK if chosen.quick else Scale(), chosen.only, chosen.folder)
+    with TemporaryDirectory(dir=chosen.folder) as folder:
+        report = run(QUICK if chosen.quick else Scale(), chosen.only, Path(folder))
     publish(report, "promises", chosen.json, markdown(report))
     return report
 

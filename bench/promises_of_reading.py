@@ -9,16 +9,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.measure import expect, measure_probes, repeat
+from bench.measure import expect, repeat
 from bench.prediction import cycle_of
 from bench.promised import Scale, promise
-from bench.sliding import Watched, measure_opening
+from bench.sliding import Watched, measure_opening, measure_probes
 from bench.workload import SCHEMA, Answers, Workload, first_slot, make_workload, same_rows
 
 Promises = list[dict[str, Any]]
 KEYS_AT_ONCE = 1_000
-ROUNDS = 3
-"""How often all single probes are made: the range over these is given."""
 
 
 def measure_usual(room: Path, scale: Scale) -> Promises:
@@ -53,8 +51,9 @@ def measure_usual(room: Path, scale: Scale) -> Promises:
 
 
 def _probe_us(probe: Any, work: Workload, answers: Answers) -> list[float]:
-    """The medians of single probes, a few times over."""
-    return [measure_probes(probe, work.probes, answers)["median"] for _ in range(ROUNDS)]
+    """The median of single probes, and the range of it over several rounds."""
+    laps = measure_probes(probe, work.probes, answers)
+    return [laps[name] for name in ("median", "min", "max")]
 
 
 def _many_ms(watched: Watched, keys: pa.Array, answers: Answers) -> list[float]:

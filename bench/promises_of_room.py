@@ -8,10 +8,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from bench.measure import expect, measure_probes
+from bench.measure import expect
 from bench.prediction import cycle_of
 from bench.promised import Scale, promise
-from bench.sliding import Watched, run_fresh
+from bench.sliding import Watched, measure_probes, run_fresh
 from bench.workload import first_slot, make_workload, same_rows
 
 Promises = list[dict[str, Any]]

@@ -25,23 +25,18 @@ MERGE = """
 import json, sys
 import pyarrow as pa
 import wavedex
-
-def status(name):
-    with open("/proc/self/status") as lines:
-        return next(int(line.split()[1]) * 1024 for line in lines if line.startswith(name + ":"))
+from bench.race.disk import forget_peak_memory, memory_bytes
 
 idx = wavedex.open(sys.argv[1])
 with pa.OSFile(sys.argv[2]) as source:
     table = pa.ipc.open_file(source).read_all()
 pa.array([0]).to_numpy()  # Imports pandas where it is installed, which is no part of a merge.
-with open("/proc/self/clear_refs", "w") as peaks:
-    peaks.write("5")  # The highest so far is forgotten, so that only the append counts.
+assert forget_peak_memory()
 pool = pa.default_memory_pool()
-before, allocated = status("VmRSS"), pool.bytes_allocated()
+before, allocated = memory_bytes(list), pool.bytes_allocated()
 rows = idx.append(table).rows
-print(json.dumps([status("VmHWM") - before, pool.max_memory() - allocated, rows]))
+print(json.dumps([memory_bytes(list) - before, pool.max_memory() - allocated, rows]))
 """
-"""The peak is VmHWM, and not ru_maxrss, which also has that of the process from which this one was started."""
 
 
 def measure_expiry(room: Path, scale: Scale) -> Promises:

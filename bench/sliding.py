@@ -15,16 +15,20 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import numpy as np
 import pyarrow as pa
 
 import wavedex as wx
 from bench.ledger import CountingFiles, Ledger
-from bench.measure import expect, spread
+from bench.measure import GROUPED_SUM, SAMPLE, check_sums, expect, repeat, spread
+from bench.race import laps as race_laps
 from bench.workload import DAY_US, LABEL_LENGTH, LABELS, SCHEMA, Answers, first_slot
 from wavedex.log import DATA
 from wavedex.store.files import FileRef, Files
 
+ROUND_S = 2.0
+"""After this time a round of single probes ends, of which there are five."""
 OPEN = """
 import json, sys, time
 import wavedex
@@ -98,6 +102,27 @@ class Watched:
 def mean_and_max(values: Iterable[float]) -> dict[str, float]:
     numbers = list(values)
     return {"mean": sum(numbers) / len(numbers), "max": max(numbers)}
+
+
+def measure_probes(
+    probe: Callable[[int], pa.Table], keys: list[int], answers: Answers
+) -> dict[str, float]:
+    """Single probes in microseconds, as the race has them, some compared row by row and all by the number of rows."""
+    race_laps.check_rows(probe, keys[:SAMPLE], answers, "probe")
+    return race_laps.measure_probes(probe, keys, answers.counts(keys), ROUND_S)
+
+
+def measure_grouped_sum(idx: wx.WaveIndex, answers: Answers) -> dict[str, float]:
+    """A grouped sum by DuckDB over the window, in milliseconds."""
+    with duckdb.connect() as connection:
+
+        def grouped_sum() -> list[tuple[str, int, float]]:
+            connection.register("entries", idx.scan(columns=["label", "units", "amount"]))
+            return connection.sql(GROUPED_SUM).fetchall()
+
+        laps, found = repeat(grouped_sum)
+    check_sums(found, answers)
+    return laps
 
 
 def measure_opening(path: Path, keys: list[int], answers: Answers) -> dict[str, float]:

@@ -9,6 +9,7 @@ import matplotlib as mpl
 
 from bench.command import table
 from bench.drawing import COLOURS, STYLE, legend, log_scale, panels, save
+from bench.race.standings import figure
 
 Result = dict[str, Any]
 HEADS = {
@@ -40,7 +41,7 @@ def _page(sweep: Result) -> str:
                 f"{point[sweep['varied']]:,}",
                 f"`{point['scheme']}`, `{point['update']}`",
             ]
-            measured.append(label + [_short(point["measured"][name]) for name in HEADS])
+            measured.append(label + [figure(point["measured"][name]) for name in HEADS])
             growth.append(label + [_factor(factors[name]) for name in HEADS])
     return "\n\n".join(
         [
@@ -65,11 +66,6 @@ def _bends(sweep: Result, varied: str) -> str:
     return "\n".join([f"Curves that bend upwards with more {varied}:", "", *lines])
 
 
-def _short(value: float) -> str:
-    """Three figures or so."""
-    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}" if value >= 10 else f"{value:.2f}"
-
-
 def _factor(value: float | None) -> str:
     return "" if value is None else f"{value:.2f}"
 
@@ -85,7 +81,7 @@ def draw(report: Result, folder: Path) -> list[Path]:
 
 def _draw(sweep: Result, path: Path) -> Path:
     with mpl.rc_context(STYLE):
-        figure, axes = panels(2, 4, 2.9, 2.4)
+        sheet, axes = panels(2, 4, 2.9, 2.4)
         for panel, (name, head) in zip(axes, HEADS.items(), strict=True):
             for curve, colour in zip(sweep["curves"], COLOURS, strict=False):
                 _draw_curve(panel, curve["points"], sweep["varied"], name, colour)
@@ -100,8 +96,8 @@ def _draw(sweep: Result, path: Path) -> Path:
             panel.set_xticks(ticks, [f"{tick:,}" for tick in ticks], rotation=45)
         for panel in axes[4:]:
             panel.set_xlabel(VARIED[sweep["varied"]])
-        legend(figure, axes[0], predicted=True)
-    return save(figure, path)
+        legend(sheet, axes[0], predicted=True)
+    return save(sheet, path)
 
 
 def _draw_curve(panel: Any, points: list[Result], varied: str, name: str, colour: str) -> None:

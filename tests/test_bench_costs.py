@@ -158,7 +158,7 @@ def assert_pictures_are_those_of_the_page(draw, report, page, folder, count):
 
 
 def test_a_curve_that_grows_faster_than_its_prediction_bends():
-    from bench.sweeps import bends_of, growth_of
+    from bench.growth import bends_of, growth_of
 
     def point(rows, measured, predicted):
         return {
