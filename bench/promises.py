@@ -58,7 +58,7 @@ def markdown(report: Result) -> str:
             each["name"],
             _shown(each["measured"][each["judged_by"]], each["unit"]),
             _range(each),
-            f"{each['sense']} {each['bound']:,g}{'' if each['unit'] == 'ratio' else ' ' + each['unit']}",
+            f"{each['sense']} {each['bound']:,.10g}{'' if each['unit'] == 'ratio' else ' ' + each['unit']}",
             "yes" if each["met"] else "**no**",
         ]
         for each in report["promises"]
