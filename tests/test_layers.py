@@ -71,6 +71,31 @@ assert idx.scan(1, columns=["v"]).read_all().num_rows == 2
     assert "pyarrow.parquet" not in modules_after("import wavedex")
 
 
+def test_neither_writing_nor_reading_imports_pandas_by_the_back_door(tmp_path):
+    # Arrow looks for pandas when it makes an array of Python's values or of NumPy's, so the rows come from a file.
+    rows = pa.table(
+        {
+            "k": [1, 2, 2],
+            "t": [5, 5, 5],
+            "flag": [True, None, False],
+            "text": ["a", None, "a"],
+        }
+    )
+    with pa.ipc.new_file(tmp_path / "rows.arrow", rows.schema) as sink:
+        sink.write_table(rows)
+    code = f"""
+import pyarrow as pa, wavedex as wx
+rows = pa.ipc.open_file({str(tmp_path / "rows.arrow")!r}).read_all()
+for update in ("in-place", "runs"):
+    idx = wx.WaveIndex.create({str(tmp_path)!r} + "/" + update, rows.schema, key="k", time="t", slot=1,
+                              window=3, indexes=2, update=update)
+    idx.append(rows)
+    assert idx.probe_many([1, 2]).num_rows == idx.scan(dictionaries=True).read_all().num_rows == 3
+"""
+    assert "pandas" not in modules_after(code)
+    assert "pyarrow.compute" not in modules_after("import wavedex")
+
+
 def imports_of(path: Path) -> set[str]:
     found = set()
     for node in ast.walk(ast.parse(path.read_text())):

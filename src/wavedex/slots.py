@@ -421,10 +421,12 @@ def ordinals(array: pa.Array | pa.ChunkedArray) -> Ordinals:
     if pa.types.is_date32(array.type):
         array = array.cast(pa.int32())
     try:
-        result: Ordinals = array.cast(pa.int64()).to_numpy()
+        longs = array.cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise BadTime("The time column has values of 2**63 or more: give smaller ones.") from error
-    return result
+    # Arrow's own to_numpy imports pandas where it is installed, which takes longer than most appends.
+    numbers = np.frombuffer(longs.buffers()[1] or b"", np.int64)
+    return numbers[longs.offset : longs.offset + len(longs)]
 
 
 def _numbers(slot: object, origin: object) -> Numbers:

@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from wavedex import slots as slotting
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import PLAIN, Definition
+from wavedex.store import compute as pc
 from wavedex.store.arrow import empty_batch, to_arrow
 from wavedex.store.content import add_content, hash_rows
 from wavedex.store.entries import SLOT_COLUMN, one_batch

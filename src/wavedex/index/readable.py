@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from wavedex.errors import BadKey
+from wavedex.store import compute as pc
 from wavedex.store.arrow import to_arrow
 from wavedex.store.codes import dictionary_of
 from wavedex.store.reading import shard_of, shard_of_one

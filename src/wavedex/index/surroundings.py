@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -20,5 +19,5 @@ class Surroundings:
 
     files: Callable[[str | os.PathLike[str]], AnyFiles] = files_at
     now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
-    token: Callable[[], str] = lambda: secrets.token_hex(4)
+    token: Callable[[], str] = lambda: os.urandom(4).hex()
     engine: Callable[[Workshop, int], Engine] = LocalEngine

@@ -21,7 +21,7 @@ def write_arrays(sink: Sink, arrays: Mapping[str, Any], metadata: Mapping[str, s
     columns = []
     for values in arrays.values():
         values = values if isinstance(values, pa.Array) else to_arrow(values)
-        columns.append(pa.LargeListArray.from_arrays(np.array([0, len(values)]), values))
+        columns.append(pa.LargeListArray.from_arrays(to_arrow(np.array([0, len(values)])), values))
     batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
     write_batch(sink, batch.replace_schema_metadata(dict(metadata)))
 

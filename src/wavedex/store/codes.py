@@ -12,9 +12,9 @@ from collections.abc import Iterable, Mapping
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from wavedex.store.arrow import has_bytes, to_arrow
+from wavedex.store import compute as pc
+from wavedex.store.arrow import has_bytes, to_arrow, to_numpy
 
 CODE = pa.int16()
 _CODES, _WORDS = "codes:", "words:"
@@ -39,7 +39,7 @@ def encode_columns(batch: pa.RecordBatch, names: Iterable[str]) -> dict[str, pa.
         if has_bytes(column.type) and not _seems_varied(column):
             coded = column.dictionary_encode()
             if len(coded.dictionary) <= min(WORDS_MAX, len(column) // ROWS_A_WORD):
-                arrays[_CODES + name] = coded.indices.fill_null(0).cast(CODE)
+                arrays[_CODES + name] = to_arrow(to_numpy(coded.indices).astype(np.int16))
                 arrays[_WORDS + name] = coded.dictionary
     return arrays
 

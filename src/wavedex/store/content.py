@@ -12,10 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from wavedex.store.arrow import has_bytes
+from wavedex.store.arrow import has_bytes, to_numpy
 from wavedex.store.keys import hash_strings
 from wavedex.store.xxh64 import U64
 
@@ -63,7 +62,7 @@ def _scramble(words: U64) -> U64:
 def _hash_column(column: pa.Array) -> U64:
     hashes = _hash_values(column)
     if column.null_count:
-        hashes = np.where(column.is_null().to_numpy(zero_copy_only=False), _NULL, hashes)
+        hashes = np.where(to_numpy(column.is_null()), _NULL, hashes)
     return hashes
 
 
@@ -71,7 +70,7 @@ def _hash_values(column: pa.Array) -> U64:
     """The hash of each value; what stands where a value is null does not matter."""
     kind = column.type
     if pt.is_dictionary(kind):
-        indices = column.indices.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
+        indices = to_numpy(column.indices).astype(np.int64)
         if not len(column.dictionary):
             return np.zeros(len(column), np.uint64)
         values = column.dictionary
@@ -87,7 +86,7 @@ def _hash_values(column: pa.Array) -> U64:
     if pt.is_fixed_size_list(kind):
         return _hash_lists(column.cast(pa.list_(kind.value_type)))
     if pt.is_boolean(kind):
-        return _scramble(pc.cast(column, pa.uint64()).fill_null(0).to_numpy())
+        return _scramble(to_numpy(column).astype(np.uint64))
     if pt.is_fixed_size_binary(kind) or pt.is_decimal(kind):
         return _hash_wide(column, kind.bit_width // 8)
     if pt.is_primitive(kind):

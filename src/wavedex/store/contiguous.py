@@ -16,15 +16,15 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from wavedex.errors import Damaged
+from wavedex.store import compute as pc
 from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.arrays import read_arrays, write_arrays
-from wavedex.store.arrow import to_arrow
+from wavedex.store.arrow import number_view, to_arrow, to_numpy
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.directory import I64, Bools, Table, build_table
-from wavedex.store.entries import EntrySpec, number_view
+from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import Plain
 from wavedex.store.order import bucket_starts, sort_order, spread_ranges
 from wavedex.store.part import Part, Slots
@@ -136,7 +136,7 @@ class ContiguousShard(KeyedShard):
 
         def equal(rows: I64, buckets: I64) -> Bools:
             mine = self.keys.take(to_arrow(buckets))
-            return pc.equal(mine, keys.take(to_arrow(rows))).to_numpy(zero_copy_only=False)
+            return to_numpy(pc.equal(mine, keys.take(to_arrow(rows))))
 
         return self._directory[1].find_many(hashes, equal)
 

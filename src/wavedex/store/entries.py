@@ -5,15 +5,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.types as pt
 
 from wavedex.errors import TooLarge
-from wavedex.store.arrow import empty_batch, has_bytes, offset_dtype, offsets_of
+from wavedex.store.arrow import (
+    empty_batch,
+    has_bytes,
+    number_view,
+    offset_dtype,
+    offsets_of,
+)
 from wavedex.store.keys import KeyType, key_type
 
 SLOT_COLUMN = "__slot"
@@ -59,16 +63,6 @@ class EntrySpec:
     def ordinals(self, rows: pa.RecordBatch | pa.Table) -> npt.NDArray[np.int64]:
         """The order column as 64-bit numbers."""
         return number_view(one_array(rows.column(self.order_place))).astype(np.int64, copy=False)
-
-
-def number_view(column: pa.Array) -> npt.NDArray[Any]:
-    """The numbers that Arrow stores for integers, dates and timestamps, without a copy.
-
-    REQUIRES: no nulls.
-    """
-    sign = "u" if pt.is_unsigned_integer(column.type) else "i"
-    view = np.frombuffer(column.buffers()[1] or b"", f"<{sign}{column.type.bit_width // 8}")
-    return view[column.offset : column.offset + len(column)]
 
 
 def join(batches: Sequence[pa.RecordBatch]) -> pa.Table:

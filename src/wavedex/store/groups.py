@@ -15,9 +15,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wavedex.store.arrow import to_arrow
+from wavedex.store.arrow import number_view, to_arrow
 from wavedex.store.directory import I64, Bools, Table, assign_places
-from wavedex.store.entries import EntrySpec, number_view
+from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import KeyType, Plain
 from wavedex.store.order import spread_ranges
 from wavedex.store.reading import Range

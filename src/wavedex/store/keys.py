@@ -19,12 +19,12 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 import pyarrow.types as pt
 import xxhash
 
 from wavedex.errors import BadDefinition, BadKey
-from wavedex.store.arrow import has_bytes, offset_dtype, offsets_of, to_arrow
+from wavedex.store import compute as pc
+from wavedex.store.arrow import has_bytes, offset_dtype, offsets_of, to_arrow, to_numpy
 from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
 
 Plain = int | bytes
@@ -89,8 +89,8 @@ class KeyType:
         ranked = keys.dictionary_encode()
         order = pc.sort_indices(ranked.dictionary)
         ranks = np.empty(len(order), np.int64)
-        ranks[order.to_numpy()] = np.arange(len(order))
-        return ranks[ranked.indices.to_numpy()]
+        ranks[to_numpy(order)] = np.arange(len(order))
+        return ranks[to_numpy(ranked.indices)]
 
     def array(self, values: Iterable[Any]) -> pa.Array:
         """Keys given by a user as a column. Raises BadKey where one is of the wrong type."""
@@ -264,7 +264,7 @@ class BooleanKey(KeyType):
         return self.ranks(keys).tolist().__getitem__
 
     def ranks(self, keys: pa.Array) -> I64:
-        return keys.to_numpy(zero_copy_only=False).astype(np.int64)
+        return to_numpy(keys).astype(np.int64)
 
     def _from_plain(self, plain: list[Any]) -> pa.Array:
         return to_arrow(np.array(plain, bool))

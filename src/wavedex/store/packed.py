@@ -13,14 +13,14 @@ from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
+from wavedex.store import compute as pc
 from wavedex.store.access import AnyFiles
 from wavedex.store.arrays import read_arrays, read_batch, write_batch
-from wavedex.store.arrow import to_arrow
+from wavedex.store.arrow import number_view, to_arrow, to_numpy
 from wavedex.store.codes import encode_columns, stored_names, with_codes, with_stored_codes
 from wavedex.store.directory import I64, Bools, Table, build_table
-from wavedex.store.entries import EntrySpec, number_view
+from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import Plain
 from wavedex.store.order import spread_ranges
 from wavedex.store.part import Part, Slots
@@ -121,7 +121,7 @@ class PackedShard(KeyedShard):
     def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
         def equal(rows: I64, buckets: I64) -> Bools:
             mine = self.keys.take(to_arrow(self.starts[buckets]))
-            return pc.equal(mine, keys.take(to_arrow(rows))).to_numpy(zero_copy_only=False)
+            return to_numpy(pc.equal(mine, keys.take(to_arrow(rows))))
 
         buckets = self.table.find_many(hashes, equal)
         buckets = buckets[buckets >= 0]

@@ -17,10 +17,10 @@ import pyarrow as pa
 import xxhash
 
 from wavedex.store.access import AnyFiles
-from wavedex.store.arrow import to_arrow
+from wavedex.store.arrow import number_view, to_arrow
 from wavedex.store.codes import WORDS_MAX, with_codes
 from wavedex.store.content import content_of, hash_rows
-from wavedex.store.entries import EntrySpec, number_view
+from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import Plain
 from wavedex.store.order import stable_order
 from wavedex.store.part import Part

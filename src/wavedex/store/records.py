@@ -17,7 +17,13 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import BadDefinition
-from wavedex.store.arrow import bit_buffer, has_bytes, offset_dtype, offsets_of
+from wavedex.store.arrow import (
+    bit_buffer,
+    has_bytes,
+    offset_dtype,
+    offsets_of,
+    to_numpy,
+)
 from wavedex.store.entries import EntrySpec, check_text_bytes
 from wavedex.store.order import spread_ranges
 
@@ -68,7 +74,7 @@ class RecordFormat:
         for place, column in enumerate(batch.columns):
             if pt.is_dictionary(column.type):
                 column = column.dictionary_decode()
-            valid[:, place] = column.is_valid().to_numpy(zero_copy_only=False)
+            valid[:, place] = to_numpy(column.is_valid())
             if has_bytes(column.type):
                 blob, starts, lengths = _heap_of(column)
                 records[f"at{place}"] = starts + heap_bytes
@@ -76,7 +82,7 @@ class RecordFormat:
                 heap.append(blob)
                 heap_bytes += len(blob)
             elif pt.is_boolean(column.type):
-                records[f"c{place}"] = column.fill_null(False).to_numpy(zero_copy_only=False)
+                records[f"c{place}"] = to_numpy(column)
             else:
                 values = np.frombuffer(column.buffers()[1], self.dtype[f"c{place}"])
                 records[f"c{place}"] = values[column.offset : column.offset + len(column)]
