@@ -10,6 +10,7 @@ Every page is checked when it is read, so that a damaged one is an error and not
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
@@ -69,6 +70,7 @@ class ParquetShard(Shard):
         super().__init__(files, spec, part)
         self._rows_buffer = files.map(part.files["rows"])
         self._directory_buffer = files.map(part.files["directory"])
+        self._of_thread = threading.local()
 
     @cached_property
     def groups(self) -> Groups:
@@ -88,6 +90,19 @@ class ParquetShard(Shard):
             return pq.read_metadata(pa.BufferReader(self._rows_buffer))
         except (pa.ArrowException, OSError, ValueError) as error:
             raise self._unreadable(error) from error
+
+    @property
+    def _reader(self) -> Any:
+        """A reader of the file, one for each thread: it is not to be used by several at once."""
+        import pyarrow.parquet as pq
+
+        if not hasattr(self._of_thread, "reader"):
+            self._of_thread.reader = pq.ParquetFile(
+                pa.BufferReader(self._rows_buffer),
+                metadata=self._metadata,
+                page_checksum_verification=True,
+            )
+        return self._of_thread.reader
 
     def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
         if not self.groups.may_hold(hashed):
@@ -151,19 +166,9 @@ class ParquetShard(Shard):
             yield self._read(groups[start : start + PIECE_GROUPS], names)
 
     def _read(self, groups: Sequence[int], names: list[str] | None = None) -> pa.RecordBatch:
-        """Row groups in one batch, as they are stored. Raises Damaged.
-
-        The reader is a new one each time, for one alone is not to be used by several threads.
-        """
-        import pyarrow.parquet as pq
-
+        """Row groups in one batch, as they are stored. Raises Damaged."""
         try:
-            file = pq.ParquetFile(
-                pa.BufferReader(self._rows_buffer),
-                metadata=self._metadata,
-                page_checksum_verification=True,
-            )
-            table = file.read_row_groups(list(groups), names, use_threads=len(groups) > 1)
+            table = self._reader.read_row_groups(list(groups), names, use_threads=len(groups) > 1)
             # A name that is the beginning of another before a dot brings that column along.
             batch = one_batch(table if names is None else table.select(names))
         except (pa.ArrowException, OSError, ValueError, LookupError) as error:
@@ -186,6 +191,8 @@ class ParquetShard(Shard):
     def _restored(self, batch: pa.RecordBatch, schema: pa.Schema | None = None) -> pa.RecordBatch:
         """Rows that were read, in the types of the index."""
         schema = schema or self.spec.schema
+        if batch.schema.equals(schema):
+            return batch
         columns = map(self._restore, batch.columns, schema.types)
         return pa.RecordBatch.from_arrays(list(columns), schema=schema)
 
