@@ -56,14 +56,14 @@ class Engine(ABC):
         """
         subs = manifest.everything
         commit = manifest.commit + 1
-        batches = split_by_shard(rows.batch, self.workshop.spec, self.shards)
+        shares = split_by_shard(rows.batch, self.workshop.spec, self.shards)
         tasks = [
             ShardTask(
                 shard=shard,
                 operations=tuple(operations),
                 present={name: sub.shards[shard] for name, sub in subs.items()},
                 constituents=frozenset(manifest.shown),
-                batch=batches[shard],
+                arriving=shares[shard],
                 staged=rows.staged[shard] if rows.staged else (),
                 commit=commit,
                 oldest_kept=oldest_kept,

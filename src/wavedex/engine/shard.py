@@ -25,6 +25,7 @@ from wavedex.store.entries import EntrySpec
 from wavedex.store.formats import Build
 from wavedex.store.inplace import Updater
 from wavedex.store.part import Part, Slots
+from wavedex.store.reading import Share
 from wavedex.store.room import Sizes
 
 
@@ -45,14 +46,14 @@ class ShardTask:
     """One shard's share.
 
     `present` are its parts by the names of sub-indexes and temporaries, `constituents` the names that readers see.
-    The rows that arrive for it are either `batch`, in memory and perhaps none, or `staged`, parts that lie on disk.
+    The rows that arrive for it are either `arriving`, in memory and perhaps none, or `staged`, parts that lie on disk.
     """
 
     shard: int
     operations: tuple[Operation, ...]
     present: Mapping[str, tuple[Part, ...]]
     constituents: frozenset[str]
-    batch: pa.RecordBatch
+    arriving: Share
     staged: tuple[Part, ...]
     commit: int
     oldest_kept: int
@@ -67,7 +68,7 @@ def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]
 
 def needs_writing(workshop: Workshop, task: ShardTask) -> bool:
     """Whether the operations write anything in this shard, or only name what is there. Opens no file."""
-    if task.batch.num_rows:
+    if task.arriving.num_rows:
         return True
     bench, drafts = _begin(workshop, task)
     return any(workshop.technique.writes(draft, bench) for draft in drafts.values())
@@ -76,14 +77,15 @@ def needs_writing(workshop: Workshop, task: ShardTask) -> bool:
 def _begin(workshop: Workshop, task: ShardTask) -> tuple[Bench, dict[str, Draft]]:
     counter = itertools.count()
     spec, slotting = workshop.spec, workshop.slotting
-    row_slots = slotting.slots_of(spec.ordinals(task.batch))
+    batch = task.arriving.batch()
+    row_slots = slotting.slots_of(spec.ordinals(batch))
     in_memory = frozenset(distinct(row_slots)[0].tolist())
     arriving = in_memory.union(*(part.shown for part in task.staged))
 
     def rows_of(slots: Slots) -> pa.RecordBatch:
         if slots >= in_memory:
-            return task.batch
-        return task.batch.filter(to_arrow(np.isin(row_slots, list(slots))))
+            return batch
+        return batch.filter(to_arrow(np.isin(row_slots, list(slots))))
 
     bench = Bench(
         files=workshop.files,

@@ -23,10 +23,11 @@ from wavedex.slots import Slotting
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
 from wavedex.store.contiguous import build_contiguous, copy_contiguous
-from wavedex.store.entries import EntrySpec, join, one_batch
+from wavedex.store.entries import EntrySpec
 from wavedex.store.formats import FORMATS, Build
 from wavedex.store.inplace import Updater
 from wavedex.store.part import Part, Slots
+from wavedex.store.pieces import Piece, Pieces
 from wavedex.store.records import RecordFormat
 
 
@@ -59,17 +60,17 @@ class Bench:
         """The slots that a draft gains from memory."""
         return frozenset() if self.staged else draft.arriving
 
-    def read(self, parts: Iterable[Part], arriving: Slots) -> pa.Table | None:
+    def read(self, parts: Iterable[Part], arriving: Slots) -> Pieces | None:
         """The rows that parts show and those that arrive in memory, or None where there are none."""
-        batches = [
-            open_shard(self.files, self.spec, part).scan(within)
-            for part in parts
+        pieces = [
+            open_shard(self.files, self.spec, part).piece(within)
+            for part in sorted(parts, key=lambda part: min(part.shown))
             for within in part.ranges(part.shown, self.slotting)
         ]
         if arriving:
-            batches.append(self.rows_of(arriving))
-        batches = [batch for batch in batches if batch.num_rows]
-        return join(batches) if batches else None
+            pieces.append(Piece(self.rows_of(arriving)))
+        pieces = [piece for piece in pieces if piece.num_rows]
+        return Pieces(pieces) if pieces else None
 
 
 class Technique(Protocol):
@@ -172,7 +173,7 @@ class InPlace:
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         found = bench.read(bench.sources(draft), bench.in_memory(draft))
-        rows = None if found is None else one_batch(found)
+        rows = None if found is None else found.batch()
         added = draft.old | draft.arriving
         part: Part | None = draft.parts[0] if draft.parts else None
         if part is not None:

@@ -65,8 +65,9 @@ def stage(
     arriving = arrive(rows, replace(definition, nulls="skip"), slot)
     spec = definition.spec
     parts = {}
-    for shard, batch in enumerate(split_by_shard(arriving.batch, spec, definition.shards)):
-        if batch.num_rows:
+    for shard, share in enumerate(split_by_shard(arriving.batch, spec, definition.shards)):
+        if share.num_rows:
+            batch = share.batch()
             slots = definition.slotting.slots_of(spec.ordinals(batch))
             held = frozenset(distinct(slots)[0].tolist())
             parts[shard] = definition.build(files, spec, f"{stem}-{shard:05d}", batch, held)

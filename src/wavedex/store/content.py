@@ -18,6 +18,7 @@ from wavedex.store.arrow import has_bytes, to_numpy
 from wavedex.store.keys import hash_strings
 from wavedex.store.xxh64 import U64
 
+_BLOCK_ROWS = 1 << 16
 _MASK = (1 << 64) - 1
 _NULL = np.uint64(0x9E3779B97F4A7C15)
 _ODD = np.uint64(0xD6E8FEB86659FD93)
@@ -39,11 +40,16 @@ def subtract_content(one: int, other: int) -> int:
 
 
 def hash_rows(batch: pa.RecordBatch) -> U64:
-    """The hash of each row. COST: a few passes of NumPy over each column."""
+    """The hash of each row. COST: a few passes of NumPy over each column, some rows at a time and so in little memory."""
+    # A dictionary is hashed as a whole, however few rows there are.
+    coded = any(map(pt.is_dictionary, batch.schema.types))
+    step = max(batch.num_rows, 1) if coded else _BLOCK_ROWS
     hashes = np.zeros(batch.num_rows, np.uint64)
     with np.errstate(over="ignore"):
-        for column in batch.columns:
-            hashes = _mix(hashes, _hash_column(column))
+        for start in range(0, batch.num_rows, step):
+            block = hashes[start : start + step]
+            for column in batch.slice(start, step).columns:
+                block[:] = _mix(block, _hash_column(column))
     return hashes
 
 

@@ -47,7 +47,11 @@ def assign_places(hashes: U64) -> tuple[I64, I64, int, int]:
     homes = (hashes >> np.uint64(64 - bits)).astype(np.int64)
     order = stable_order(homes)
     rank = np.arange(count, dtype=np.int64)
-    places = rank + np.maximum.accumulate(homes[order] - rank)
+    places = homes[order]
+    del homes
+    places -= rank
+    np.maximum.accumulate(places, out=places)
+    places += rank
     last = int(places[-1]) if count else 0
     return order, places, bits, max(1 << bits, last + 1) + 1
 

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -16,7 +16,6 @@ from wavedex.store.arrow import (
     has_bytes,
     number_view,
     offset_dtype,
-    offsets_of,
 )
 from wavedex.store.keys import KeyType, key_type
 
@@ -26,6 +25,21 @@ SLOT_COLUMN = "__slot"
 
 TEXT_BYTES_MAX = 2**31 - 1
 """Arrow counts the bytes of a string or binary column in 32 bits."""
+
+
+class Columns(Protocol):
+    """Rows of which a column can be had in one piece: a record batch, or several pieces."""
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+
+    def column(self, place: int) -> pa.Array:
+        """One column."""
 
 
 @dataclass(frozen=True)
@@ -56,31 +70,13 @@ class EntrySpec:
         """The columns of strings or binary."""
         return frozenset(field.name for field in self.schema if has_bytes(field.type))
 
-    def keys(self, rows: pa.RecordBatch | pa.Table) -> pa.Array:
+    def keys(self, rows: Columns) -> pa.Array:
         """The key column."""
-        return one_array(rows.column(self.key_place))
+        return rows.column(self.key_place)
 
-    def ordinals(self, rows: pa.RecordBatch | pa.Table) -> npt.NDArray[np.int64]:
+    def ordinals(self, rows: Columns) -> npt.NDArray[np.int64]:
         """The order column as 64-bit numbers."""
-        return number_view(one_array(rows.column(self.order_place))).astype(np.int64, copy=False)
-
-
-def join(batches: Sequence[pa.RecordBatch]) -> pa.Table:
-    """The rows of several batches in one table that copies nothing, whatever dictionaries they have. Raises TooLarge.
-
-    REQUIRES: at least one batch.
-    """
-    for place, field in enumerate(batches[0].schema):
-        if has_bytes(field.type) and len(batches) > 1:
-            offsets = [offsets_of(batch.column(place)) for batch in batches]
-            total = sum(int(each[-1]) - int(each[0]) for each in offsets)
-            check_text_bytes(field.type, total, field.name)
-    return pa.Table.from_batches(batches).unify_dictionaries()
-
-
-def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
-    """The rows of several batches in one. REQUIRES: at least one batch."""
-    return batches[0] if len(batches) == 1 else one_batch(join(batches))
+        return number_view(rows.column(self.order_place)).astype(np.int64, copy=False)
 
 
 def check_text_bytes(kind: pa.DataType, count: int, name: str) -> None:
@@ -91,15 +87,6 @@ def check_text_bytes(kind: pa.DataType, count: int, name: str) -> None:
             "is the most. Create the index with more shards or more sub-indexes, or with a "
             "large_string or large_binary column."
         )
-
-
-def one_array(column: pa.Array | pa.ChunkedArray) -> pa.Array:
-    """A column in one piece. COST: a copy where it has several."""
-    if isinstance(column, pa.Array):
-        return column
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
 
 
 def one_batch(table: pa.Table | pa.RecordBatch) -> pa.RecordBatch:

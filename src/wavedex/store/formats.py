@@ -11,13 +11,12 @@ from dataclasses import dataclass
 
 from wavedex.store.access import AnyFiles
 from wavedex.store.encoding import check_types
-from wavedex.store.entries import EntrySpec
+from wavedex.store.entries import Columns, EntrySpec
 from wavedex.store.packed import build_packed
 from wavedex.store.parquet import build_parquet
 from wavedex.store.part import Part, Slots
-from wavedex.store.sorting import Rows
 
-Build = Callable[[AnyFiles, EntrySpec, str, Rows, Slots], Part]
+Build = Callable[[AnyFiles, EntrySpec, str, Columns, Slots], Part]
 """Writes entries as a part under a stem of names, with the slots that it then holds. REQUIRES: at least one row."""
 
 

@@ -24,9 +24,10 @@ from wavedex.store.contiguous import (
     write_directory,
 )
 from wavedex.store.directory import I64, Bools
-from wavedex.store.entries import EntrySpec, concat
+from wavedex.store.entries import EntrySpec
 from wavedex.store.order import bucket_starts, sort_order, spread_ranges, stable_order
 from wavedex.store.part import Part, Slots
+from wavedex.store.pieces import concat
 from wavedex.store.reading import Range
 from wavedex.store.records import Records
 from wavedex.store.room import FreeRoom, Sizes

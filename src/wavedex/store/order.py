@@ -7,21 +7,41 @@ import numpy.typing as npt
 
 I64 = npt.NDArray[np.int64]
 
+_BLOCK = 1 << 16
+"""How many rows are looked at together where that saves memory."""
+
 
 def sort_order(ranks: I64, ordinals: I64) -> I64:
     """The order of rows by rank, then by ordinal, then as they came.
 
-    COST: one sort of plain 64-bit numbers where rank and row number fit into one together, which
-    they nearly always do; a stable argsort otherwise.
+    COST: one sort where the rows of each rank come in the order of time, as they do in slots that arrive sorted by time and
+    in a merge of older with younger parts; two sorts otherwise.
     """
-    if len(ordinals) > 1 and (ordinals[1:] < ordinals[:-1]).any():
-        by_time = stable_order(ordinals)
-        return by_time[stable_order(ranks[by_time])]
-    return stable_order(ranks)
+    order = stable_order(ranks)
+    if _is_in_time(ranks, ordinals, order):
+        return order
+    del order
+    by_time = stable_order(ordinals)
+    return by_time[stable_order(ranks[by_time])]
+
+
+def _is_in_time(ranks: I64, ordinals: I64, order: I64) -> bool:
+    """Whether an order by rank has the rows of each rank by ordinal."""
+    for start in range(0, len(order), _BLOCK):
+        some = order[start : start + _BLOCK + 1]
+        times = ordinals[some]
+        back = np.flatnonzero(times[1:] < times[:-1])
+        if (ranks[some[back]] == ranks[some[back + 1]]).any():
+            return False
+    return True
 
 
 def stable_order(values: I64) -> I64:
-    """The order of rows by value, then as they came."""
+    """The order of rows by value, then as they came.
+
+    COST: one sort of plain 64-bit numbers where value and row number fit into one together, which they nearly always do; a
+    stable argsort otherwise.
+    """
     count = len(values)
     if count < 2:
         return np.arange(count, dtype=np.int64)
@@ -31,7 +51,10 @@ def stable_order(values: I64) -> I64:
     least, most = int(values.min()), int(values.max())
     if (most - least).bit_length() + row_bits > 63:
         return np.argsort(values, kind="stable")
-    packed = ((values - least) << row_bits) | np.arange(count, dtype=np.int64)
+    packed = values - least
+    packed <<= row_bits
+    for start in range(0, count, _BLOCK):
+        packed[start : start + _BLOCK] |= np.arange(start, min(start + _BLOCK, count))
     packed.sort()
     packed &= (1 << row_bits) - 1
     return packed

@@ -20,18 +20,21 @@ from wavedex.store.arrays import read_arrays, read_batch, write_batch
 from wavedex.store.arrow import number_view, to_arrow, to_numpy
 from wavedex.store.codes import encode_columns, stored_names, with_codes, with_stored_codes
 from wavedex.store.directory import I64, Bools, Table, build_table
-from wavedex.store.entries import EntrySpec
+from wavedex.store.entries import Columns, EntrySpec
 from wavedex.store.keys import Plain
 from wavedex.store.order import spread_ranges
 from wavedex.store.part import Part, Slots
+from wavedex.store.pieces import Piece
 from wavedex.store.reading import KeyedShard, Range
-from wavedex.store.sorting import Layout, Rows, SortedRows, as_sorted, sort_rows, write_part
+from wavedex.store.sorting import Layout, SortedRows, as_sorted, sort_rows, write_part
 from wavedex.store.xxh64 import U64
 
 STORE = "packed"
 
 
-def build_packed(files: AnyFiles, spec: EntrySpec, stem: str, entries: Rows, held: Slots) -> Part:
+def build_packed(
+    files: AnyFiles, spec: EntrySpec, stem: str, entries: Columns, held: Slots
+) -> Part:
     """Write the entries as a packed shard. REQUIRES: at least one row. ENSURES: both files last."""
     rows = sort_rows(spec, entries)
     table, bits = build_table(rows.hashes)
@@ -135,6 +138,9 @@ class PackedShard(KeyedShard):
 
     def scan(self, within: Range | None) -> pa.RecordBatch:
         return self._within(self.batch, within)
+
+    def piece(self, within: Range | None) -> Piece:
+        return Piece(self.batch, self._kept(self.batch, within))
 
     def stream(
         self, within: Range | None, names: list[str], coded: Collection[str] = ()

@@ -9,10 +9,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Collection, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
@@ -24,6 +26,7 @@ from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import Plain
 from wavedex.store.order import stable_order
 from wavedex.store.part import Part
+from wavedex.store.pieces import Piece
 from wavedex.store.xxh64 import U64
 
 Range = tuple[int, int]
@@ -68,13 +71,22 @@ class Shard(ABC):
         """The columns of text that can be had as dictionaries at little cost."""
         return self.spec.text if self.part.rows <= WORDS_MAX else frozenset()
 
+    def piece(self, within: Range | None) -> Piece:
+        """All rows, for a merge, which copies them in any case."""
+        return Piece(self.scan(within))
+
     def _within(self, batch: pa.RecordBatch, within: Range | None) -> pa.RecordBatch:
+        kept = self._kept(batch, within)
+        return batch if kept is None else batch.filter(kept)
+
+    def _kept(self, batch: pa.RecordBatch, within: Range | None) -> pa.Array | None:
+        """For each row whether it counts; None where all do."""
         if within is None:
-            return batch
+            return None
         since, until = within
         ordinals = number_view(batch.column(self.spec.order))
         inside = (ordinals >= since) & (ordinals < until)
-        return batch if inside.all() else batch.filter(to_arrow(inside))
+        return None if inside.all() else to_arrow(inside)
 
     def findings(self) -> list[str]:
         """What is wrong with the files, a line each; nothing where all is well.
@@ -153,14 +165,35 @@ def shard_of_one(hashed: int, shards: int) -> int:
     return (hashed - (1 << 64) if hashed >> 63 else hashed) % shards
 
 
-def split_by_shard(batch: pa.RecordBatch, spec: EntrySpec, shards: int) -> list[pa.RecordBatch]:
-    """The rows of each shard, perhaps none. COST: a sort by shard and one copy."""
+@dataclass(frozen=True)
+class Share:
+    """The rows of a batch that belong to one shard, copied out of it when they are asked for; `places` None are all."""
+
+    source: pa.RecordBatch
+    places: npt.NDArray[np.int64] | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """How many there are."""
+        return self.source.num_rows if self.places is None else len(self.places)
+
+    def batch(self) -> pa.RecordBatch:
+        """The rows. COST: a copy of them."""
+        return self.source if self.places is None else self.source.take(to_arrow(self.places))
+
+    def __reduce__(self) -> tuple[type[Share], tuple[pa.RecordBatch]]:
+        # What is sent to another process is these rows alone.
+        return Share, (self.batch(),)
+
+
+def split_by_shard(batch: pa.RecordBatch, spec: EntrySpec, shards: int) -> list[Share]:
+    """The rows of each shard, perhaps none. COST: a sort by shard."""
     if shards == 1:
-        return [batch]
+        return [Share(batch)]
     owners = shard_of(spec.key_type.hash_array(spec.keys(batch)), shards)
-    if len(owners) and (owners == owners[0]).all():
-        return [batch if shard == owners[0] else batch.slice(0, 0) for shard in range(shards)]
     order = stable_order(owners)
-    in_order = batch.take(to_arrow(order))
     bounds = owners[order].searchsorted(range(shards + 1)).tolist()
-    return [in_order.slice(start, stop - start) for start, stop in pairwise(bounds)]
+    return [
+        Share(batch, None if stop - start == batch.num_rows else order[start:stop])
+        for start, stop in pairwise(bounds)
+    ]

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -18,13 +18,10 @@ from wavedex.errors import TooLarge
 from wavedex.store.access import AnyFiles, Sink
 from wavedex.store.arrays import write_arrays
 from wavedex.store.arrow import to_arrow
-from wavedex.store.entries import EntrySpec, one_array
+from wavedex.store.entries import Columns, EntrySpec
 from wavedex.store.order import I64, bucket_starts, sort_order
 from wavedex.store.part import Part, Slots
 from wavedex.store.xxh64 import U64
-
-Rows: TypeAlias = "pa.RecordBatch | pa.Table"
-"""Rows in one piece or in several."""
 
 ROWS_MAX = 2**32 - 2
 """A directory counts rows, or the buckets that they make, in 32 bits."""
@@ -39,11 +36,11 @@ class SortedRows:
     hashes: U64
 
 
-def sort_rows(spec: EntrySpec, rows: Rows) -> SortedRows:
+def sort_rows(spec: EntrySpec, rows: Columns) -> SortedRows:
     """Sort the rows; those that agree in key and time stay as they came. Raises TooLarge.
 
-    COST: beside the rows, their copy in order and one column more. Column by column, so that the pieces of which a table
-    is made are never in memory a second time as a whole.
+    COST: beside the rows, their copy in order and one column more: it goes column by column, so that rows in several
+    pieces are never put together as a whole.
     """
     if rows.num_rows > ROWS_MAX:
         raise TooLarge(
@@ -52,10 +49,25 @@ def sort_rows(spec: EntrySpec, rows: Rows) -> SortedRows:
         )
     ranks = spec.key_type.ranks(spec.keys(rows))
     order = sort_order(ranks, spec.ordinals(rows))
+    starts = bucket_starts(ranks[order])
+    del ranks
     places = to_arrow(order)
-    columns = [one_array(column).take(places) for column in rows.columns]
-    batch = pa.RecordBatch.from_arrays(columns, schema=rows.schema)
-    return _with_buckets(spec, batch, ranks[order])
+    columns: dict[int, pa.Array] = {}
+    # The widest first, while little else is in memory.
+    for place in sorted(range(len(rows.schema)), key=lambda place: _width(rows.schema, place)):
+        columns[place] = rows.column(place).take(places)
+    del order, places
+    in_order = [columns[place] for place in range(len(columns))]
+    batch = pa.RecordBatch.from_arrays(in_order, schema=rows.schema)
+    return SortedRows(batch, starts, _bucket_hashes(spec, batch, starts))
+
+
+def _width(schema: pa.Schema, place: int) -> int:
+    """A number that is the smaller the wider a column is: text and lists are taken for the widest."""
+    try:
+        return -int(schema.field(place).type.bit_width)
+    except ValueError:
+        return -(2**31)
 
 
 def as_sorted(spec: EntrySpec, batch: pa.RecordBatch) -> SortedRows | None:
@@ -63,13 +75,12 @@ def as_sorted(spec: EntrySpec, batch: pa.RecordBatch) -> SortedRows | None:
     ranks = spec.key_type.ranks(spec.keys(batch))
     if (sort_order(ranks, spec.ordinals(batch)) != np.arange(len(ranks))).any():
         return None
-    return _with_buckets(spec, batch, ranks)
-
-
-def _with_buckets(spec: EntrySpec, batch: pa.RecordBatch, ranks: I64) -> SortedRows:
     starts = bucket_starts(ranks)
-    hashes = spec.key_type.hash_array(spec.keys(batch).take(to_arrow(starts)))
-    return SortedRows(batch, starts, hashes)
+    return SortedRows(batch, starts, _bucket_hashes(spec, batch, starts))
+
+
+def _bucket_hashes(spec: EntrySpec, batch: pa.RecordBatch, starts: I64) -> U64:
+    return spec.key_type.hash_array(spec.keys(batch).take(to_arrow(starts)))
 
 
 @dataclass(frozen=True)
