@@ -14,7 +14,7 @@ help:
 	@echo "make format       format the code"
 	@echo "make types        check the types"
 	@echo "make bench-quick  a small race against other stores, with checked answers"
-	@echo "make bench        the race at full size, and what Spark adds"
+	@echo "make bench        the race at full size, cycles, sweeps, promises, and what Spark adds"
 
 setup: $(READY)
 
@@ -50,6 +50,9 @@ bench-quick: setup
 
 bench: setup
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.cycles
+	$(BIN)/python -m bench.sweeps
+	$(BIN)/python -m bench.promises
 	$(BIN)/python -m bench.spark
 
 clean:

@@ -22,7 +22,7 @@ PAGE = ROOT / "docs" / "performance.md"
 PICTURES = ROOT / "docs" / "pictures"
 RESULTS = ROOT / "bench" / "results"
 OTHERS = ("cycles", "sweeps", "promises")
-"""Modules of this package that have a function `markdown(report)` for the block of their name."""
+"""Modules of this package that have a function `markdown(report)` for the block of their name, and perhaps `draw`."""
 END = "<!-- end -->"
 
 Report = dict[str, Any]
@@ -130,8 +130,10 @@ def make_page(text: str, results: Path, pictures: Path) -> str:
     for name in OTHERS:
         kept = results / f"{name}.json"
         if kept.exists():
-            markdown = import_module(f"bench.{name}").markdown
-            text = fill(text, name, markdown(json.loads(kept.read_text())))
+            module, report = import_module(f"bench.{name}"), json.loads(kept.read_text())
+            text = fill(text, name, module.markdown(report))
+            if hasattr(module, "draw"):
+                module.draw(report, pictures)
     return text
 
 

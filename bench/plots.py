@@ -11,13 +11,13 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 
+from bench.drawing import STYLE, save
 from bench.race.catalogue import WAVES
 from bench.race.standings import COLUMNS, Column, Course, courses, title
 
 Report = dict[str, Any]
 Result = dict[str, Any]
 
-STYLE = {"svg.hashsalt": "wavedex", "svg.fonttype": "none", "font.size": 8}
 OURS, THEIRS, FAINT = "#2f6f99", "#a0741a", "#77736a"
 """Some of the colours of the pictures of schemes, which nearly everybody can tell apart."""
 PANEL_INCHES = (4.6, 4.2)
@@ -58,7 +58,6 @@ PICTURES = (
 
 def draw(report: Report, folder: Path) -> list[Path]:
     """Draw every picture and return the files."""
-    folder.mkdir(parents=True, exist_ok=True)
     found = list(courses(report))
     paths = []
     with mpl.rc_context(STYLE):
@@ -72,10 +71,7 @@ def draw(report: Report, folder: Path) -> list[Path]:
                 panel.set_visible(False)
             for panel, (course, results) in zip(panels.flat, found, strict=False):
                 _draw_panel(panel, picture, course, results)
-            path = folder / f"{picture.name}.svg"
-            figure.savefig(path, metadata={"Date": None})
-            _strip(path)
-            paths.append(path)
+            paths.append(save(figure, folder / f"{picture.name}.svg"))
     return paths
 
 
@@ -127,9 +123,3 @@ def _label(panel: Axes, points: list[tuple[float, float, str, bool]]) -> None:
             fontsize=7,
             arrowprops={"arrowstyle": "-", "linewidth": 0.4, "color": FAINT} if dy else None,
         )
-
-
-def _strip(path: Path) -> None:
-    """Without the spaces that matplotlib leaves at the ends of lines."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    path.write_text("\n".join(line.rstrip() for line in lines) + "\n", encoding="utf-8")

@@ -30,7 +30,6 @@ from bench.race.disk import forget_peak_memory, memory_bytes
 idx = wavedex.open(sys.argv[1])
 with pa.OSFile(sys.argv[2]) as source:
     table = pa.ipc.open_file(source).read_all()
-pa.array([0]).to_numpy()  # Imports pandas where it is installed, which is no part of a merge.
 assert forget_peak_memory()
 pool = pa.default_memory_pool()
 before, allocated = memory_bytes(list), pool.bytes_allocated()
