@@ -18,10 +18,9 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import Damaged
-from wavedex.store import compute as pc
 from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.arrays import read_arrays, write_arrays
-from wavedex.store.arrow import number_view, to_arrow, to_numpy
+from wavedex.store.arrow import number_view, to_arrow
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.directory import I64, Bools, Table, build_table
 from wavedex.store.entries import EntrySpec
@@ -135,8 +134,7 @@ class ContiguousShard(KeyedShard):
         """The bucket of each key, or -1."""
 
         def equal(rows: I64, buckets: I64) -> Bools:
-            mine = self.keys.take(to_arrow(buckets))
-            return to_numpy(pc.equal(mine, keys.take(to_arrow(rows))))
+            return self.spec.key_type.equal(self.keys, buckets, keys, rows)
 
         return self._directory[1].find_many(hashes, equal)
 

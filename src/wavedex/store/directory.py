@@ -27,8 +27,8 @@ Bools = npt.NDArray[np.bool_]
 
 LOAD_MAX = 0.75
 """How full a table may be. Fuller ones take less room and make look-ups try more places."""
-_AHEAD = np.arange(8)
-"""The places that a look-up of many keys takes in at a time."""
+_AHEAD, _AHEAD_OF_MANY, _MANY = np.arange(16), np.arange(8), 10_000
+"""The places that a look-up of several keys takes in at a time: fewer passes, or less memory where keys are many."""
 
 
 def build_table(hashes: U64) -> tuple[npt.NDArray[np.uint32], int]:
@@ -95,9 +95,10 @@ class Table:
         rows = np.arange(len(hashes), dtype=np.int64)
         places = (hashes >> np.uint64(self.shift)).astype(np.int64)
         tags = hashes.astype(np.uint32) & np.uint32(self.tag_mask)
+        ahead = _AHEAD if len(hashes) < _MANY else _AHEAD_OF_MANY
         while len(rows):
             # The last place of a table is empty, so that looking past the end finds nothing.
-            entries = self.places.take(places[:, None] + _AHEAD, mode="clip")
+            entries = self.places.take(places[:, None] + ahead, mode="clip")
             ends = (entries == 0) | (entries & np.uint32(self.tag_mask) == tags[:, None])
             each, step = np.arange(len(rows)), ends.argmax(1)
             entry, is_end = entries[each, step], ends[each, step]
@@ -107,6 +108,6 @@ class Table:
             equal = matches(rows[likely], buckets)
             found[rows[likely[equal]]] = buckets[equal]
             going[likely[equal]] = False
-            places += np.where(is_end, step + 1, len(_AHEAD))
+            places += np.where(is_end, step + 1, len(ahead))
             rows, places, tags = rows[going], places[going], tags[going]
         return found

@@ -29,6 +29,7 @@ from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
 
 Plain = int | bytes
 I64 = npt.NDArray[np.int64]
+Bools = npt.NDArray[np.bool_]
 
 _hash = xxhash.xxh64_intdigest
 _LONG, _INT = struct.Struct("<Q"), struct.Struct("<I")
@@ -91,6 +92,10 @@ class KeyType:
         ranks = np.empty(len(order), np.int64)
         ranks[to_numpy(order)] = np.arange(len(order))
         return ranks[to_numpy(ranked.indices)]
+
+    def equal(self, one: pa.Array, places: I64, other: pa.Array, others: I64) -> Bools:
+        """Whether the keys at places of one column are those at as many places of another."""
+        return to_numpy(pc.equal(one.take(to_arrow(places)), other.take(to_arrow(others))))
 
     def array(self, values: Iterable[Any]) -> pa.Array:
         """Keys given by a user as a column. Raises BadKey where one is of the wrong type."""
@@ -213,6 +218,9 @@ class NumberKey(KeyType):
 
     def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
         return self._view(keys).data.cast("B").cast(self._format).__getitem__
+
+    def equal(self, one: pa.Array, places: I64, other: pa.Array, others: I64) -> Bools:
+        return self._view(one)[places] == self._view(other)[others]
 
     def ranks(self, keys: pa.Array) -> I64:
         view = self._view(keys)

@@ -14,10 +14,9 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from wavedex.store import compute as pc
 from wavedex.store.access import AnyFiles
 from wavedex.store.arrays import read_arrays, read_batch, write_batch
-from wavedex.store.arrow import number_view, to_arrow, to_numpy
+from wavedex.store.arrow import number_view, to_arrow
 from wavedex.store.codes import encode_columns, stored_names, with_codes, with_stored_codes
 from wavedex.store.directory import I64, Bools, Table, build_table
 from wavedex.store.entries import Columns, EntrySpec
@@ -123,8 +122,7 @@ class PackedShard(KeyedShard):
 
     def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
         def equal(rows: I64, buckets: I64) -> Bools:
-            mine = self.keys.take(to_arrow(self.starts[buckets]))
-            return to_numpy(pc.equal(mine, keys.take(to_arrow(rows))))
+            return self.spec.key_type.equal(self.keys, self.starts[buckets], keys, rows)
 
         buckets = self.table.find_many(hashes, equal)
         buckets = buckets[buckets >= 0]
