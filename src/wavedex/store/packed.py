@@ -48,7 +48,7 @@ def build_packed(
         },
         metadata={"bits": str(bits)},
     )
-    return write_part(files, stem, layout, held, entries.num_rows)
+    return write_part(files, stem, layout, held, rows.batch.num_rows)
 
 
 def _directory_starts(rows: SortedRows) -> I64:

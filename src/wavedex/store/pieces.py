@@ -38,7 +38,7 @@ class Piece:
 class Pieces:
     """The rows of several pieces with the same schema, whatever dictionaries they have. REQUIRES: at least one piece."""
 
-    pieces: Sequence[Piece]
+    pieces: list[Piece]
 
     @property
     def schema(self) -> pa.Schema:
@@ -59,6 +59,10 @@ class Pieces:
         if has_bytes(field.type):
             check_text_bytes(field.type, sum(map(_text_bytes, chunks)), field.name)
         return pa.concat_arrays(pa.chunked_array(chunks).unify_dictionaries().chunks)
+
+    def let_go(self) -> None:
+        """Unmap what nobody else uses. There are no rows any more after that."""
+        self.pieces.clear()
 
     def batch(self) -> pa.RecordBatch:
         """All of it."""

@@ -21,8 +21,11 @@ from wavedex.store.arrow import to_arrow
 from wavedex.store.entries import Columns, EntrySpec
 from wavedex.store.order import I64, bucket_starts, sort_order
 from wavedex.store.part import Part, Slots
+from wavedex.store.pieces import Pieces
 from wavedex.store.xxh64 import U64
 
+LARGE_ROWS = 100_000
+"""From how many rows on Arrow's memory is given back between columns; it would keep a column or two for later."""
 ROWS_MAX = 2**32 - 2
 """A directory counts rows, or the buckets that they make, in 32 bits."""
 
@@ -40,7 +43,7 @@ def sort_rows(spec: EntrySpec, rows: Columns) -> SortedRows:
     """Sort the rows; those that agree in key and time stay as they came. Raises TooLarge.
 
     COST: beside the rows, their copy in order and one column more: it goes column by column, so that rows in several
-    pieces are never put together as a whole.
+    pieces are never put together as a whole, and lets go of those then.
     """
     if rows.num_rows > ROWS_MAX:
         raise TooLarge(
@@ -56,9 +59,13 @@ def sort_rows(spec: EntrySpec, rows: Columns) -> SortedRows:
     # The widest first, while little else is in memory.
     for place in sorted(range(len(rows.schema)), key=lambda place: _width(rows.schema, place)):
         columns[place] = rows.column(place).take(places)
+        if rows.num_rows > LARGE_ROWS:
+            pa.default_memory_pool().release_unused()
     del order, places
     in_order = [columns[place] for place in range(len(columns))]
     batch = pa.RecordBatch.from_arrays(in_order, schema=rows.schema)
+    if isinstance(rows, Pieces):
+        rows.let_go()
     return SortedRows(batch, starts, _bucket_hashes(spec, batch, starts))
 
 
