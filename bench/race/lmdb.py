@@ -22,12 +22,11 @@ import lmdb
 import numpy as np
 import pyarrow as pa
 
-from bench.race.contestant import Contestant, Sums, slot_of
+from bench.race.contestant import slot_of
 from bench.race.disk import sync_file
 from bench.race.records import (
     KEY,
-    count_records,
-    grouped_sum_of,
+    OfBlobs,
     key_bytes,
     pack,
     unpack,
@@ -39,7 +38,14 @@ MAP_BYTES = 1 << 36
 SLOT_BYTES = 4
 
 
-class LmdbOneTree(Contestant):
+class Lmdb(OfBlobs):
+    """What both layouts have in common."""
+
+    def version(self) -> str:
+        return ".".join(map(str, lmdb.version()))
+
+
+class LmdbOneTree(Lmdb):
     name = "lmdb"
 
     def create(self, folder: Path, window: int) -> None:
@@ -86,15 +92,6 @@ class LmdbOneTree(Contestant):
                 blobs += found
         return unpack_many(owners, blobs)
 
-    def grouped_sum(self) -> Sums:
-        return grouped_sum_of(self._all())
-
-    def count_rows(self) -> int:
-        return count_records(self._all())
-
-    def version(self) -> str:
-        return _version()
-
     def close(self) -> None:
         self._env.close()
 
@@ -102,12 +99,12 @@ class LmdbOneTree(Contestant):
         with self._env.begin(self._rows) as reader:
             return unpack(key, _blobs(reader.cursor(), key.to_bytes(KEY.itemsize), since_slot))
 
-    def _all(self) -> list[bytes]:
+    def all_blobs(self) -> list[bytes]:
         with self._env.begin(self._rows) as reader:
             return list(reader.cursor().iternext(keys=False))
 
 
-class LmdbBySlot(Contestant):
+class LmdbBySlot(Lmdb):
     name = "lmdb-by-slot"
 
     def create(self, folder: Path, window: int) -> None:
@@ -138,15 +135,6 @@ class LmdbBySlot(Contestant):
         blobs = [r.get(key, b"") for _, r in self._open.values() for key in sought]
         return unpack_many(list(keys) * len(self._open), blobs)
 
-    def grouped_sum(self) -> Sums:
-        return grouped_sum_of(self._all())
-
-    def count_rows(self) -> int:
-        return count_records(self._all())
-
-    def version(self) -> str:
-        return _version()
-
     def close(self) -> None:
         for env, reader in self._open.values():
             reader.abort()
@@ -169,7 +157,7 @@ class LmdbBySlot(Contestant):
         env = lmdb.open(str(self._path(slot)), readonly=True, lock=False)
         self._open[slot] = env, env.begin()
 
-    def _all(self) -> Iterator[bytes]:
+    def all_blobs(self) -> Iterator[bytes]:
         for _, reader in self._open.values():
             yield from reader.cursor().iternext(keys=False)
 
@@ -190,7 +178,3 @@ def _blobs(cursor: lmdb.Cursor, prefix: bytes, since_slot: int) -> Iterator[byte
     while found and cursor.key().startswith(prefix):
         yield cursor.value()
         found = cursor.next()
-
-
-def _version() -> str:
-    return ".".join(map(str, lmdb.version()))

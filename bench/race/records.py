@@ -6,13 +6,14 @@ packed and unpacked at once; nothing is done row by row.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from bench.race.contestant import Sums
+from bench.race.contestant import Contestant, Sums, sums_of
 from bench.workload import LABEL_LENGTH, SCHEMA
 
 RECORD = np.dtype(
@@ -79,10 +80,18 @@ def grouped_sum_of(blobs: Iterable[bytes]) -> Sums:
     records = np.frombuffer(b"".join(blobs), RECORD)
     table = _table(np.zeros(len(records), np.int64), records)
     grouped = table.group_by("label").aggregate([("units", "sum"), ("amount", "sum")])
-    columns = (grouped[name].to_pylist() for name in ("label", "units_sum", "amount_sum"))
-    return list(zip(*columns, strict=True))
+    return sums_of(grouped.select(["label", "units_sum", "amount_sum"]))
 
 
-def count_records(blobs: Iterable[bytes]) -> int:
-    """How many records blobs have."""
-    return sum(map(len, blobs)) // RECORD.itemsize
+class OfBlobs(Contestant):
+    """A store of keys and blobs. It has no questions of its own about all rows: they are asked of the blobs."""
+
+    @abstractmethod
+    def all_blobs(self) -> Iterable[bytes]:
+        """The blobs of all keys and slots."""
+
+    def grouped_sum(self) -> Sums:
+        return grouped_sum_of(self.all_blobs())
+
+    def count_rows(self) -> int:
+        return sum(map(len, self.all_blobs())) // RECORD.itemsize

@@ -17,11 +17,10 @@ from pathlib import Path
 import pyarrow as pa
 import rocksdict as rd
 
-from bench.race.contestant import Contestant, Sums, slot_of
+from bench.race.contestant import slot_of
 from bench.race.records import (
     KEY,
-    count_records,
-    grouped_sum_of,
+    OfBlobs,
     key_bytes,
     pack,
     unpack,
@@ -34,7 +33,7 @@ BUFFER_BYTES = 256 << 20
 """Larger than a slot, so that a slot is flushed once."""
 
 
-class RocksDb(Contestant):
+class RocksDb(OfBlobs):
     name = "rocksdb"
 
     def create(self, folder: Path, window: int) -> None:
@@ -83,12 +82,6 @@ class RocksDb(Contestant):
         found = [blob or b"" for each in self._families.values() for blob in each.get(sought)]
         return unpack_many(list(keys) * len(self._families), found)
 
-    def grouped_sum(self) -> Sums:
-        return grouped_sum_of(self._all())
-
-    def count_rows(self) -> int:
-        return count_records(self._all())
-
     def version(self) -> str:
         return f"rocksdict {version('rocksdict')}"
 
@@ -106,6 +99,6 @@ class RocksDb(Contestant):
         self._db.write(batch, self._synced)
         self._families[slot] = family
 
-    def _all(self) -> Iterator[bytes]:
+    def all_blobs(self) -> Iterator[bytes]:
         for family in self._families.values():
             yield from family.values()

@@ -19,6 +19,7 @@ from wavedex.store.formats import FORMATS
 from wavedex.store.inplace import Updater
 from wavedex.store.packed import PackedShard
 from wavedex.store.part import Part
+from wavedex.store.pieces import Pieces
 from wavedex.store.room import Sizes
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.string())])
@@ -185,7 +186,7 @@ def test_a_shard_that_never_changes_equals_a_dictionary_and_lies_sorted(name, ro
 
 def build_and_read(files: Files, name: str, rows: list[dict]) -> None:
     held = frozenset(row["t"] for row in rows)
-    part = FORMATS[name].build(files, SPEC, "p", batch_of(rows), held)
+    part = FORMATS[name].build(files, SPEC, "p", Pieces.of(batch_of(rows)), held)
     check(files, part, rows, open_shard)
     shard = open_shard(files, SPEC, part)
     lying = shard.scan(None).to_pylist()

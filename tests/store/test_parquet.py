@@ -20,6 +20,7 @@ from wavedex.store.files import Files
 from wavedex.store.groups import describe_groups
 from wavedex.store.parquet import ParquetShard, build_parquet
 from wavedex.store.part import Part
+from wavedex.store.pieces import Pieces
 from wavedex.store.sorting import Layout, SortedRows, as_sorted, sort_rows, write_part
 
 SCHEMA = pa.schema(
@@ -68,7 +69,7 @@ class Watched(ParquetShard):
 
 def build(folder: Path, batch: pa.RecordBatch) -> Watched:
     files = Files(folder)
-    return Watched(files, build_parquet(files, SPEC, "p", batch, HELD))
+    return Watched(files, build_parquet(files, SPEC, "p", Pieces.of(batch), HELD))
 
 
 def test_a_probe_reads_only_the_row_groups_of_its_key(tmp_path, monkeypatch):
@@ -144,7 +145,9 @@ def test_columns_of_every_kind_are_encoded_so_that_others_can_read_them(tmp_path
         "bytes": pa.array([bytes([number % 256]) * 5 for number in range(count)], pa.binary(5)),
     }
     batch = pa.record_batch(columns)
-    part = build_parquet(Files(tmp_path), EntrySpec(batch.schema, "k", "t"), "p", batch, HELD)
+    part = build_parquet(
+        Files(tmp_path), EntrySpec(batch.schema, "k", "t"), "p", Pieces.of(batch), HELD
+    )
     shard = ParquetShard(Files(tmp_path), EntrySpec(batch.schema, "k", "t"), part)
     assert shard.scan(None).equals(batch)
     assert shard.findings() == []
@@ -190,7 +193,7 @@ def spoilt(folder: Path, rows: SortedRows, **arrays) -> list[str]:
 
 
 def test_rules_that_are_broken_are_found(tmp_path):
-    rows = sort_rows(SPEC, rows_of(500, 100))
+    rows = sort_rows(SPEC, Pieces.of(rows_of(500, 100)))
     right, _ = describe_groups(SPEC, rows, 64)
     for number, (name, values) in enumerate(right.items()):
         (tmp_path / str(number)).mkdir()
@@ -218,12 +221,12 @@ def test_row_groups_of_another_size_are_called_damaged(tmp_path):
 SPOIL = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from test_parquet import SPEC, Files, HELD, Watched, build_parquet, parquet, rows_of
+from test_parquet import SPEC, Files, HELD, Pieces, Watched, build_parquet, parquet, rows_of
 from wavedex.errors import Damaged
 
 parquet.GROUP_ROWS = 50
 files = Files(sys.argv[2])
-part = build_parquet(files, SPEC, "p", rows_of(300, 40), HELD)
+part = build_parquet(files, SPEC, "p", Pieces.of(rows_of(300, 40)), HELD)
 whole = files.read("p.parquet")
 truth = [Watched(files, part).find(key)[0] for key in range(0, 40, 9)]
 damaged = 0

@@ -39,7 +39,7 @@ from wavedex.store.keys import key_type
 from wavedex.store.room import Sizes
 
 FORMAT = 2
-"""The format version that this code writes. Readers refuse a higher one."""
+"""The format version that this code writes. Readers refuse any other."""
 PARTS_MAX = 30_000
 """Linux lets a process map 65,530 files, and an open part is two or three of them for a moment."""
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}

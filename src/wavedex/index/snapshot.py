@@ -94,14 +94,14 @@ class Snapshot(Readable):
         """Whom to ask of the parts of one shard number, and where in them an answer can lie."""
         if since is None and until is None and not expired:
             return self._everything[shard]
-        wanted: tuple[Any, ...]
-        if type(since) in _TELLING and type(until) in _TELLING:
-            wanted = (shard, type(since), since, type(until), until, bool(expired))
-        else:
-            wanted = (shard, *self.definition.slotting.bounds(since, until), bool(expired))
+        bounds = None
+        wanted: tuple[Any, ...] = (shard, type(since), since, type(until), until, bool(expired))
+        if type(since) not in _TELLING or type(until) not in _TELLING:
+            bounds = self.definition.slotting.bounds(since, until)
+            wanted = (shard, *bounds, bool(expired))
         found = self._selections.get(wanted)
         if found is None:
-            bounds = self.definition.slotting.bounds(since, until)
+            bounds = bounds or self.definition.slotting.bounds(since, until)
             found = self._find_targets(shard, *bounds, expired)
             if len(self._selections) >= SELECTIONS_MAX:
                 self._selections.clear()

@@ -20,6 +20,7 @@ from wavedex.slots import distinct
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
 from wavedex.store.part import Part
+from wavedex.store.pieces import Pieces
 from wavedex.store.reading import split_by_shard
 
 
@@ -70,7 +71,9 @@ def stage(
             batch = share.batch()
             slots = definition.slotting.slots_of(spec.ordinals(batch))
             held = frozenset(distinct(slots)[0].tolist())
-            parts[shard] = definition.build(files, spec, f"{stem}-{shard:05d}", batch, held)
+            parts[shard] = definition.build(
+                files, spec, f"{stem}-{shard:05d}", Pieces.of(batch), held
+            )
     return Staged(arriving.summary, arriving.null_keys, parts)
 
 

@@ -11,13 +11,17 @@ from dataclasses import dataclass
 
 from wavedex.store.access import AnyFiles
 from wavedex.store.encoding import check_types
-from wavedex.store.entries import Columns, EntrySpec
+from wavedex.store.entries import EntrySpec
 from wavedex.store.packed import build_packed
 from wavedex.store.parquet import build_parquet
 from wavedex.store.part import Part, Slots
+from wavedex.store.pieces import Pieces
 
-Build = Callable[[AnyFiles, EntrySpec, str, Columns, Slots], Part]
-"""Writes entries as a part under a stem of names, with the slots that it then holds. REQUIRES: at least one row."""
+Build = Callable[[AnyFiles, EntrySpec, str, Pieces, Slots], Part]
+"""Writes entries as a part under a stem of names, with the slots that it then holds, and lets go of them.
+
+REQUIRES: at least one row.
+"""
 
 
 @dataclass(frozen=True)

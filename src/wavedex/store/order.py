@@ -15,7 +15,7 @@ def sort_order(ranks: I64, ordinals: I64) -> I64:
     """The order of rows by rank, then by ordinal, then as they came.
 
     COST: one sort where the rows of each rank come in the order of time, as they do in slots that arrive sorted by time and
-    in a merge of older with younger parts; two sorts otherwise.
+    in a merge of older with younger parts; three otherwise.
     """
     order = stable_order(ranks)
     if _is_in_time(ranks, ordinals, order):

@@ -19,11 +19,11 @@ from wavedex.store.arrays import read_arrays, read_batch, write_batch
 from wavedex.store.arrow import number_view, to_arrow
 from wavedex.store.codes import encode_columns, stored_names, with_codes, with_stored_codes
 from wavedex.store.directory import I64, Bools, Table, build_table
-from wavedex.store.entries import Columns, EntrySpec
+from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import Plain
 from wavedex.store.order import spread_ranges
 from wavedex.store.part import Part, Slots
-from wavedex.store.pieces import Piece
+from wavedex.store.pieces import Piece, Pieces
 from wavedex.store.reading import KeyedShard, Range
 from wavedex.store.sorting import Layout, SortedRows, as_sorted, sort_rows, write_part
 from wavedex.store.xxh64 import U64
@@ -31,9 +31,7 @@ from wavedex.store.xxh64 import U64
 STORE = "packed"
 
 
-def build_packed(
-    files: AnyFiles, spec: EntrySpec, stem: str, entries: Columns, held: Slots
-) -> Part:
+def build_packed(files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, held: Slots) -> Part:
     """Write the entries as a packed shard. REQUIRES: at least one row. ENSURES: both files last."""
     rows = sort_rows(spec, entries)
     table, bits = build_table(rows.hashes)

@@ -24,12 +24,12 @@ from wavedex.store.arrays import read_arrays
 from wavedex.store.arrow import empty_batch, to_arrow
 from wavedex.store.codes import with_codes
 from wavedex.store.encoding import choose_encodings, restored, stored_table
-from wavedex.store.entries import Columns, EntrySpec, one_batch
+from wavedex.store.entries import EntrySpec, one_batch
 from wavedex.store.groups import Groups, describe_groups
 from wavedex.store.keys import Plain
 from wavedex.store.order import spread_ranges
 from wavedex.store.part import Part, Slots
-from wavedex.store.pieces import concat
+from wavedex.store.pieces import Pieces, concat
 from wavedex.store.reading import Range, Shard, key_range
 from wavedex.store.sorting import Layout, as_sorted, sort_rows, write_part
 from wavedex.store.xxh64 import U64
@@ -43,7 +43,7 @@ PIECE_GROUPS = 64
 
 
 def build_parquet(
-    files: AnyFiles, spec: EntrySpec, stem: str, entries: Columns, held: Slots
+    files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, held: Slots
 ) -> Part:
     """Write the entries as a Parquet shard. REQUIRES: at least one row. ENSURES: both files last."""
     rows = sort_rows(spec, entries)

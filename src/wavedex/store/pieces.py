@@ -40,6 +40,11 @@ class Pieces:
 
     pieces: list[Piece]
 
+    @classmethod
+    def of(cls, *batches: pa.RecordBatch) -> Pieces:
+        """All rows of some batches."""
+        return cls([*map(Piece, batches)])
+
     @property
     def schema(self) -> pa.Schema:
         """The columns."""
@@ -72,7 +77,7 @@ class Pieces:
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
     """The rows of several batches in one. REQUIRES: at least one batch."""
-    return batches[0] if len(batches) == 1 else Pieces([*map(Piece, batches)]).batch()
+    return batches[0] if len(batches) == 1 else Pieces.of(*batches).batch()
 
 
 def _text_bytes(column: pa.Array) -> int:

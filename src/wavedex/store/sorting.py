@@ -18,7 +18,7 @@ from wavedex.errors import TooLarge
 from wavedex.store.access import AnyFiles, Sink
 from wavedex.store.arrays import write_arrays
 from wavedex.store.arrow import to_arrow
-from wavedex.store.entries import Columns, EntrySpec
+from wavedex.store.entries import EntrySpec
 from wavedex.store.order import I64, bucket_starts, sort_order
 from wavedex.store.part import Part, Slots
 from wavedex.store.pieces import Pieces
@@ -39,15 +39,16 @@ class SortedRows:
     hashes: U64
 
 
-def sort_rows(spec: EntrySpec, rows: Columns) -> SortedRows:
+def sort_rows(spec: EntrySpec, rows: Pieces) -> SortedRows:
     """Sort the rows; those that agree in key and time stay as they came. Raises TooLarge.
 
     COST: beside the rows, their copy in order and one column more: it goes column by column, so that rows in several
     pieces are never put together as a whole, and lets go of those then.
     """
-    if rows.num_rows > ROWS_MAX:
+    count, schema = rows.num_rows, rows.schema
+    if count > ROWS_MAX:
         raise TooLarge(
-            f"A shard would hold {rows.num_rows:,} rows, and {ROWS_MAX:,} is the most. "
+            f"A shard would hold {count:,} rows, and {ROWS_MAX:,} is the most. "
             "Create the index with more shards."
         )
     ranks = spec.key_type.ranks(spec.keys(rows))
@@ -57,15 +58,14 @@ def sort_rows(spec: EntrySpec, rows: Columns) -> SortedRows:
     places = to_arrow(order)
     columns: dict[int, pa.Array] = {}
     # The widest first, while little else is in memory.
-    for place in sorted(range(len(rows.schema)), key=lambda place: _width(rows.schema, place)):
+    for place in sorted(range(len(schema)), key=lambda place: _width(schema, place)):
         columns[place] = rows.column(place).take(places)
-        if rows.num_rows > LARGE_ROWS:
+        if count > LARGE_ROWS:
             pa.default_memory_pool().release_unused()
     del order, places
     in_order = [columns[place] for place in range(len(columns))]
-    batch = pa.RecordBatch.from_arrays(in_order, schema=rows.schema)
-    if isinstance(rows, Pieces):
-        rows.let_go()
+    batch = pa.RecordBatch.from_arrays(in_order, schema=schema)
+    rows.let_go()
     return SortedRows(batch, starts, _bucket_hashes(spec, batch, starts))
 
 

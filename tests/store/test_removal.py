@@ -1,0 +1,67 @@
+"""A large file loses its name at once and its room soon after, whatever the system refuses."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+
+from wavedex.store import files as files_module
+from wavedex.store.files import Files
+
+
+@pytest.fixture
+def files(tmp_path, monkeypatch):
+    monkeypatch.setattr(files_module, "LARGE_BYTES", 10)
+    return Files(tmp_path)
+
+
+def fill(files, size=100):
+    files.create("x", lambda sink: sink.write(bytes(size)))
+
+
+@pytest.mark.parametrize("size", [1, 100])
+def test_a_removed_file_is_gone_when_the_call_returns_and_no_descriptor_stays(
+    files, tmp_path, monkeypatch, size
+):
+    threads = []
+
+    class Thread(files_module.threading.Thread):
+        def start(self):
+            threads.append(self)
+            super().start()
+
+    monkeypatch.setattr(files_module.threading, "Thread", Thread)
+    fill(files, size)
+    before = len(os.listdir("/proc/self/fd"))
+    files.remove("x")
+    assert not (tmp_path / "x").exists()
+    assert len(threads) == (size > 10)
+    for thread in threads:
+        thread.join()
+    assert len(os.listdir("/proc/self/fd")) == before
+    files.remove("x")
+
+
+def test_a_large_file_is_removed_where_it_cannot_be_opened_or_no_thread_can_be_had(
+    files, tmp_path, monkeypatch
+):
+    def refuse(*_, **__):
+        raise OSError("too many open files")
+
+    fill(files)
+    with monkeypatch.context() as patched:
+        patched.setattr(files_module.os, "open", refuse)
+        files.remove("x")
+    assert not (tmp_path / "x").exists()
+
+    def no_thread(*_, **__):
+        raise RuntimeError("can't start new thread")
+
+    fill(files)
+    before = len(os.listdir("/proc/self/fd"))
+    with monkeypatch.context() as patched:
+        patched.setattr(files_module.threading, "Thread", no_thread)
+        files.remove("x")
+    assert not (tmp_path / "x").exists()
+    assert len(os.listdir("/proc/self/fd")) == before
