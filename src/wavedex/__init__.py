@@ -28,6 +28,7 @@ import os
 from wavedex import errors
 from wavedex.errors import WavedexError
 from wavedex.index import Appended, Fed, Snapshot, Surroundings, WaveIndex
+from wavedex.store.codes import split_codes
 
 __version__ = "0.1.0"
 
@@ -52,4 +53,5 @@ __all__ = [
     "WavedexError",
     "errors",
     "open",
+    "split_codes",
 ]

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import gc
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +15,7 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
+from wavedex.index import readable
 from wavedex.store.codes import WORDS_MAX
 
 ROWS = WORDS_MAX + 5_000
@@ -113,3 +118,102 @@ def test_wrong_codes_are_found(tmp_path):
     assert ref.checksum != part.files["directory"].checksum
     with pytest.raises(errors.Damaged):
         index.verify()
+
+
+def test_a_code_means_the_same_in_all_batches(tmp_path):
+    # Each day has a label more than the one before, and its own order of them.
+    index = filled(tmp_path / "x", days=6, shards=2, indexes=3)
+    batches = list(index.scan(dictionaries=True))
+    assert len(batches) > 2
+    words = batches[0].column("few").dictionary
+    assert words.to_pylist() == sorted(words.to_pylist())
+    for batch in batches:
+        for name in ("few", "holes", "blob"):
+            assert batch.column(name).dictionary.equals(batches[0].column(name).dictionary)
+
+
+def test_columns_whose_parts_have_too_many_words_together_stay_as_they_are(tmp_path):
+    schema = pa.schema([("key", pa.int64()), ("label", pa.string())])
+    index = wx.WaveIndex.create(tmp_path / "x", schema, key="key", window=2, indexes=2, shards=1)
+    few = WORDS_MAX // 2 + 10
+    for slot in (1, 2):
+        shuffled = np.random.default_rng(slot).permutation(4 * few)
+        labels = [f"{slot} {n % few}" for n in shuffled]
+        index.append(pa.table([range(len(labels)), labels], schema=schema), slot=slot)
+        kind = index.scan(dictionaries=True).schema.field("label").type
+        assert pt.is_dictionary(kind) == (slot == 1)
+    assert decoded(index.scan(dictionaries=True)) == decoded(index.scan())
+
+
+def test_codes_and_words_make_the_rows_again(tmp_path):
+    index = filled(tmp_path / "x")
+    coded, words = wx.split_codes(index.scan(dictionaries=True))
+    assert set(words) == {"few", "holes", "blob"}
+    assert coded.schema.field("few").type == pa.int16()
+    table = coded.read_all()
+    for name, known in words.items():
+        assert known.column_names == ["code", name]
+        place = table.column_names.index(name)
+        told = known.column(name).take(table.column(place).combine_chunks())
+        table = table.set_column(place, name, told)
+    assert decoded(table.to_reader()) == decoded(index.scan())
+
+
+def test_codes_of_no_rows_and_of_no_dictionaries(tmp_path):
+    index = wx.WaveIndex.create(tmp_path / "x", SCHEMA, key="key", time="at", window=4)
+    coded, words = wx.split_codes(index.scan(dictionaries=True))
+    assert coded.read_all().num_rows == 0
+    assert all(known.num_rows == 0 for known in words.values())
+    plain, none = wx.split_codes(filled(tmp_path / "y").scan())
+    assert not none
+    assert plain.schema == SCHEMA
+    assert plain.read_all().num_rows == 4 * ROWS
+
+
+def test_a_dictionary_that_changes_is_refused():
+    one, other = (pa.array(words).dictionary_encode() for words in (["a", "b"], ["b", "a"]))
+    batches = [pa.record_batch([labels], names=["label"]) for labels in (one, other)]
+    coded, _ = wx.split_codes(pa.RecordBatchReader.from_batches(batches[0].schema, batches))
+    with pytest.raises(errors.SchemaMismatch, match="'label' changes from batch to batch"):
+        coded.read_all()
+
+
+@pytest.mark.parametrize("kind", ["arrow", "parquet"])
+def test_a_scan_that_copies_in_the_background_has_the_same_rows(tmp_path, monkeypatch, kind):
+    index = filled(tmp_path / "x", days=7, indexes=2, format=kind)
+    how = {"columns": ["key", "few"]}
+    asked = ({}, {"since": "2026-01-05"}, {"until": "2026-01-05"}, {"dictionaries": True})
+    at_once = [decoded(index.scan(**how, **more)) for more in asked]
+    threads = []
+    monkeypatch.setattr(readable, "ROWS_MANY", 1)
+    monkeypatch.setattr(
+        readable, "ThreadPoolExecutor", lambda n: threads.append(n) or ThreadPoolExecutor(n)
+    )
+    for more, rows in zip(asked, at_once, strict=True):
+        assert decoded(index.scan(**how, **more)) == rows
+    assert threads == [1] * len(asked)
+
+
+def test_a_scan_in_the_background_that_fails_or_is_left_says_so_and_ends(tmp_path, monkeypatch):
+    index = filled(tmp_path / "x", days=7)
+    monkeypatch.setattr(readable, "ROWS_MANY", 1)
+    before = threading.active_count()
+    left = index.scan()
+    assert left.read_next_batch().num_rows
+    del left
+    assert sum(batch.num_rows for batch in index.scan()) == 4 * ROWS
+
+    def failing():
+        yield "first"
+        raise OSError("the disk is gone")
+
+    ahead = readable.read_ahead(failing())
+    assert next(ahead) == "first"
+    with pytest.raises(OSError, match="the disk is gone"):
+        next(ahead)
+    ahead.close()
+    gc.collect()
+    deadline = time.monotonic() + 60
+    while threading.active_count() > before:
+        assert time.monotonic() < deadline, "a thread of a scan that is over goes on"
+        time.sleep(0.001)

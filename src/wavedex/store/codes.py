@@ -3,18 +3,25 @@
 Who groups or filters by a label wants Arrow's dictionaries, two bytes a row and each value once; who probes a key wants the
 column in its own type, without a copy. So a part that never changes keeps both: the text among the rows and, in its
 directory file, for each column that repeats itself the code of every row (`codes:NAME`) and the values that the codes
-stand for (`words:NAME`). The codes are made when the part is written and never looked at by a probe.
+stand for (`words:NAME`), sorted. The codes are made when the part is written and never looked at by a probe.
+
+A scan hands all parts over in the same words, so that a code means the same in all of them: those of parts that have
+others are translated. Where every part has all words, which is usual, nothing is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import itertools
+from collections.abc import Iterable, Iterator, Mapping
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.types as pt
 
+from wavedex.errors import SchemaMismatch
 from wavedex.store import compute as pc
-from wavedex.store.arrow import has_bytes, to_arrow, to_numpy
+from wavedex.store.arrow import empty_batch, has_bytes, to_arrow, to_numpy
 
 CODE = pa.int16()
 _CODES, _WORDS = "codes:", "words:"
@@ -39,9 +46,17 @@ def encode_columns(batch: pa.RecordBatch, names: Iterable[str]) -> dict[str, pa.
         if has_bytes(column.type) and not _seems_varied(column):
             coded = column.dictionary_encode()
             if len(coded.dictionary) <= min(WORDS_MAX, len(column) // ROWS_A_WORD):
-                arrays[_CODES + name] = to_arrow(to_numpy(coded.indices).astype(np.int16))
-                arrays[_WORDS + name] = coded.dictionary
+                words = coded.dictionary.take(pc.sort_indices(coded.dictionary))
+                arrays[_CODES + name] = to_arrow(_translated(coded, words))
+                arrays[_WORDS + name] = words
     return arrays
+
+
+def _translated(coded: pa.DictionaryArray, words: pa.Array) -> npt.NDArray[np.int16]:
+    """The codes of a column in other words, anything where it is null. REQUIRES: they have all of its own."""
+    places = to_numpy(pc.index_in(coded.dictionary, words)).astype(np.int16)
+    indices = to_numpy(coded.indices)
+    return places[indices] if len(places) else np.zeros(len(coded), np.int16)
 
 
 def _seems_varied(column: pa.Array) -> bool:
@@ -58,34 +73,110 @@ def stored_names(arrays: Mapping[str, pa.Array]) -> frozenset[str]:
     return frozenset(name.removeprefix(_CODES) for name in arrays if name.startswith(_CODES))
 
 
+def stored_words(arrays: Mapping[str, pa.Array], name: str) -> pa.Array:
+    """The words of a column, as a directory has them."""
+    return arrays[_WORDS + name]
+
+
+def shared_words(kind: pa.DataType, several: Iterable[pa.Array]) -> pa.Array | None:
+    """The words of all, sorted, or None where they are more than codes can tell apart."""
+    distinct = list({id(words): words for words in several}.values())
+    if distinct and all(words.equals(distinct[0]) for words in distinct):
+        return distinct[0]
+    words = pc.unique(pa.chunked_array(distinct, kind))
+    return words.take(pc.sort_indices(words)) if len(words) <= WORDS_MAX else None
+
+
 def with_stored_codes(
-    batch: pa.RecordBatch, arrays: Mapping[str, pa.Array], names: Iterable[str]
+    batch: pa.RecordBatch, arrays: Mapping[str, pa.Array], words: Mapping[str, pa.Array]
 ) -> pa.RecordBatch:
-    """All rows of a file with some columns as dictionaries, whose codes are in its directory. COST: no copy."""
+    """All rows of a file with some columns as dictionaries of these words, whose codes are in its directory.
+
+    COST: no copy where its own words are these.
+    """
     return _replaced(
         batch,
         {
-            name: pa.DictionaryArray.from_buffers(
-                dictionary_of(batch.column(name).type),
-                batch.num_rows,
-                [batch.column(name).buffers()[0], arrays[_CODES + name].buffers()[1]],
-                arrays[_WORDS + name],
-            )
-            for name in names
+            name: _coded(batch.column(name), arrays[_CODES + name], arrays[_WORDS + name], these)
+            for name, these in words.items()
         },
     )
 
 
-def with_codes(batch: pa.RecordBatch, names: Iterable[str]) -> pa.RecordBatch:
-    """Rows with some columns of text as dictionaries. REQUIRES: at most WORDS_MAX rows."""
-    coded = {name: batch.column(name).dictionary_encode() for name in names}
+def _coded(column: pa.Array, codes: pa.Array, own: pa.Array, words: pa.Array) -> pa.Array:
+    if not own.equals(words):
+        codes = to_arrow(_translated(pa.DictionaryArray.from_arrays(codes, own), words))
+    buffers = [column.buffers()[0], codes.buffers()[1]]
+    return pa.DictionaryArray.from_buffers(
+        dictionary_of(column.type), len(column), buffers, words, offset=codes.offset
+    )
+
+
+def with_codes(batch: pa.RecordBatch, words: Mapping[str, pa.Array]) -> pa.RecordBatch:
+    """Rows with some columns of text as dictionaries of these words. REQUIRES: no row has another."""
+    codes = {name: pc.index_in(batch.column(name), these) for name, these in words.items()}
     return _replaced(
         batch,
         {
-            name: pa.DictionaryArray.from_arrays(column.indices.cast(CODE), column.dictionary)
-            for name, column in coded.items()
+            name: pa.DictionaryArray.from_arrays(codes[name].cast(CODE), these)
+            for name, these in words.items()
         },
     )
+
+
+def split_codes(
+    entries: pa.RecordBatchReader,
+) -> tuple[pa.RecordBatchReader, dict[str, pa.Table]]:
+    """The rows of a scan with dictionaries, with their codes instead, and for each such column a table of its words.
+
+    Engines that hash a dictionary's text for every row, as DuckDB does, group by a code in half the time. The tables have
+    the columns `code` and, under the name of its column, the word, to join with what was grouped:
+
+    >>> import duckdb
+    >>> labels = pa.array(["ham", "egg", "ham", None]).dictionary_encode()
+    >>> scan = pa.table({"label": labels, "price": [3, 1, 4, 9]}).to_reader()
+    >>> entries, words = split_codes(scan)
+    >>> labels = words["label"]
+    >>> duckdb.sql('''
+    ...     select labels.label, price from
+    ...     (select label as code, sum(price)::int as price from entries group by code)
+    ...     left join labels using (code) order by price''').fetchall()
+    [('egg', 1), ('ham', 7), (None, 9)]
+
+    Raises SchemaMismatch, while the rows are read, where a dictionary changes in the middle; those of a scan do not.
+    """
+    schema = entries.schema
+    places = [place for place, kind in enumerate(schema.types) if pt.is_dictionary(kind)]
+    first = next(iter(entries), None)
+    empty = empty_batch(schema) if first is None else first
+    words = {place: empty.column(place).dictionary for place in places}
+
+    def batches() -> Iterator[pa.RecordBatch]:
+        for batch in [] if first is None else itertools.chain([first], entries):
+            for place in places:
+                column = batch.column(place)
+                if not column.dictionary.equals(words[place]):
+                    raise SchemaMismatch(
+                        f"The dictionary of {schema.field(place).name!r} changes from batch to batch. Read all "
+                        "rows and use unify_dictionaries() first."
+                    )
+                batch = batch.set_column(place, coded.field(place), column.indices)
+            yield batch
+
+    coded = schema
+    for place in places:
+        field = schema.field(place)
+        coded = coded.set(place, field.with_type(field.type.index_type))
+    tables = {
+        schema.field(place).name: pa.table(
+            {
+                "code": to_arrow(np.arange(len(found), dtype=np.int32)),
+                schema.field(place).name: found,
+            }
+        )
+        for place, found in words.items()
+    }
+    return pa.RecordBatchReader.from_batches(coded, batches()), tables
 
 
 def _replaced(batch: pa.RecordBatch, columns: Mapping[str, pa.Array]) -> pa.RecordBatch:

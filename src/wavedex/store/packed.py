@@ -8,7 +8,7 @@ the keys themselves stand in the rows. Neither file is ever changed.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import cached_property
 
 import numpy as np
@@ -17,7 +17,13 @@ import pyarrow as pa
 from wavedex.store.access import AnyFiles
 from wavedex.store.arrays import read_arrays, read_batch, write_batch
 from wavedex.store.arrow import number_view, to_arrow
-from wavedex.store.codes import encode_columns, stored_names, with_codes, with_stored_codes
+from wavedex.store.codes import (
+    encode_columns,
+    stored_names,
+    stored_words,
+    with_codes,
+    with_stored_codes,
+)
 from wavedex.store.directory import I64, Bools, Table, build_table
 from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import Plain
@@ -136,15 +142,23 @@ class PackedShard(KeyedShard):
         return self._within(self.batch, within)
 
     def piece(self, within: Range | None) -> Piece:
-        return Piece(self.batch, self._kept(self.batch, within))
+        kept = self._kept(self.batch, within)
+        return Piece(self.batch, None if kept is None else to_arrow(kept.astype(np.uint32)))
 
     def stream(
-        self, within: Range | None, names: list[str], coded: Collection[str] = ()
+        self, within: Range | None, names: list[str], words: Mapping[str, pa.Array] | None = None
     ) -> Iterator[pa.RecordBatch]:
-        stored = [name for name in coded if name in self._stored_codes]
-        rows = self.batch if not stored else with_stored_codes(self.batch, self._arrays, stored)
-        others = [name for name in coded if name not in stored]
-        yield with_codes(self._within(rows, within).select(names), others)
+        wanted = words or {}
+        stored = {name: wanted[name] for name in wanted if name in self._stored_codes}
+        rows = with_stored_codes(self.batch.select(names), self._arrays, stored)
+        kept = self._kept(self.batch, within)
+        rows = rows if kept is None else rows.take(to_arrow(kept))
+        yield with_codes(rows, {name: wanted[name] for name in wanted if name not in stored})
+
+    def words_of(self, name: str) -> pa.Array:
+        if name in self._stored_codes:
+            return stored_words(self._arrays, name)
+        return super().words_of(name)
 
     @cached_property
     def _stored_codes(self) -> frozenset[str]:

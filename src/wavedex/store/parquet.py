@@ -11,7 +11,7 @@ Every page is checked when it is read, so that a damaged one is an error and not
 from __future__ import annotations
 
 import threading
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -133,16 +133,15 @@ class ParquetShard(Shard):
         return self._within(self._restored(self._read(range(len(self.groups)))), within)
 
     def stream(
-        self, within: Range | None, names: list[str], coded: Collection[str] = ()
+        self, within: Range | None, names: list[str], words: Mapping[str, pa.Array] | None = None
     ) -> Iterator[pa.RecordBatch]:
         # Without a column there would be no rows to count, and without times none to cut.
         needed = list(dict.fromkeys([*names, self.spec.order]))
         needed = needed if within is not None or not names else names
         schema = pa.schema([self.spec.schema.field(name) for name in needed])
         for piece in self._pieces(range(len(self.groups)), needed):
-            yield with_codes(
-                self._within(self._restored(piece, schema), within).select(names), coded
-            )
+            rows = self._within(self._restored(piece, schema), within).select(names)
+            yield with_codes(rows, words or {})
 
     def _between(self, low: Plain, high: Plain, within: Range | None) -> list[pa.RecordBatch]:
         """The rows whose keys lie between two, in batches that are not empty."""

@@ -12,13 +12,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.store.arrow import has_bytes, offsets_of, to_numpy
+from wavedex.store.arrow import has_bytes, offsets_of
 from wavedex.store.entries import check_text_bytes
 
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of a batch: those for which `kept` is true, or all."""
+    """Rows of a batch: those at the places `kept`, or all."""
 
     batch: pa.RecordBatch
     kept: pa.Array | None = None
@@ -26,12 +26,12 @@ class Piece:
     @property
     def num_rows(self) -> int:
         """How many rows count."""
-        return self.batch.num_rows if self.kept is None else int(to_numpy(self.kept).sum())
+        return self.batch.num_rows if self.kept is None else len(self.kept)
 
     def column(self, place: int) -> pa.Array:
         """A column of the rows that count. COST: a copy where not all do."""
         column = self.batch.column(place)
-        return column if self.kept is None else column.filter(self.kept)
+        return column if self.kept is None else column.take(self.kept)
 
 
 @dataclass(frozen=True)

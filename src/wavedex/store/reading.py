@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -18,6 +18,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from wavedex.store import compute as pc
 from wavedex.store.access import AnyFiles
 from wavedex.store.arrow import number_view, to_arrow
 from wavedex.store.codes import WORDS_MAX, with_codes
@@ -58,18 +59,23 @@ class Shard(ABC):
         """All rows."""
 
     def stream(
-        self, within: Range | None, names: list[str], coded: Collection[str] = ()
+        self, within: Range | None, names: list[str], words: Mapping[str, pa.Array] | None = None
     ) -> Iterator[pa.RecordBatch]:
         """Some columns of all rows, in pieces that need not be in memory together.
 
-        Those of `coded` come as dictionaries. REQUIRES: they are among `names` and among `codable`.
+        Those of `words` come as dictionaries. REQUIRES: they are among `names` and `codable`, and have all of `words_of`.
         """
-        yield with_codes(self.scan(within).select(names), coded)
+        yield with_codes(self.scan(within).select(names), words or {})
 
     @property
     def codable(self) -> frozenset[str]:
         """The columns of text that can be had as dictionaries at little cost."""
         return self.spec.text if self.part.rows <= WORDS_MAX else frozenset()
+
+    def words_of(self, name: str) -> pa.Array:
+        """The values of a column of text. REQUIRES: it is among `codable`."""
+        columns = [batch.column(0) for batch in self.stream(None, [name])]
+        return pc.drop_null(pc.unique(pa.chunked_array(columns)))
 
     def piece(self, within: Range | None) -> Piece:
         """All rows, for a merge, which copies them in any case."""
@@ -77,16 +83,16 @@ class Shard(ABC):
 
     def _within(self, batch: pa.RecordBatch, within: Range | None) -> pa.RecordBatch:
         kept = self._kept(batch, within)
-        return batch if kept is None else batch.filter(kept)
+        return batch if kept is None else batch.take(to_arrow(kept))
 
-    def _kept(self, batch: pa.RecordBatch, within: Range | None) -> pa.Array | None:
-        """For each row whether it counts; None where all do."""
+    def _kept(self, batch: pa.RecordBatch, within: Range | None) -> npt.NDArray[np.int64] | None:
+        """The places of the rows that count, with which they are copied in half the time of a filter; None for all."""
         if within is None:
             return None
         since, until = within
         ordinals = number_view(batch.column(self.spec.order))
         inside = (ordinals >= since) & (ordinals < until)
-        return None if inside.all() else to_arrow(inside)
+        return None if inside.all() else np.flatnonzero(inside)
 
     def findings(self) -> list[str]:
         """What is wrong with the files, a line each; nothing where all is well.
