@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import duckdb
 import numpy as np
 import pyarrow as pa
 
 import wavedex as wx
+from bench.grouping import connect, grouped_sum
 from bench.ledger import CountingFiles, Ledger
-from bench.measure import GROUPED_SUM, SAMPLE, check_sums, expect, repeat, spread
+from bench.measure import SAMPLE, check_sums, expect, repeat, spread
 from bench.race import laps as race_laps
 from bench.workload import DAY_US, LABEL_LENGTH, LABELS, SCHEMA, Answers, first_slot
 from wavedex.log import DATA
@@ -114,13 +114,8 @@ def measure_probes(
 
 def measure_grouped_sum(idx: wx.WaveIndex, answers: Answers) -> dict[str, float]:
     """A grouped sum by DuckDB over the window, in milliseconds."""
-    with duckdb.connect() as connection:
-
-        def grouped_sum() -> list[tuple[str, int, float]]:
-            connection.register("entries", idx.scan(columns=["label", "units", "amount"]))
-            return connection.sql(GROUPED_SUM).fetchall()
-
-        laps, found = repeat(grouped_sum)
+    with connect() as connection:
+        laps, found = repeat(lambda: grouped_sum(idx, connection))
     check_sums(found, answers)
     return laps
 

@@ -15,22 +15,16 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 
-import duckdb
 import pyarrow as pa
 
 import wavedex as wx
-from bench.measure import GROUPED_SUM
+from bench.grouping import connect, grouped_sum
 from bench.race.contestant import Contestant, Sums
 from bench.workload import SCHEMA
 from wavedex.log import LOG
 from wavedex.store.files import Files
 
 INDEXES = 4
-GROUPED_BY_CODE = """
-    select words.label, units, amount
-    from (select label as code, sum(units)::bigint as units, sum(amount) as amount from entries group by code)
-    left join words using (code)
-"""
 
 
 class FilesThatTell(Files):
@@ -58,9 +52,7 @@ class Wave(Contestant):
         self._durable = threading.Event()
         self._appender = ThreadPoolExecutor(max_workers=1)
         self._append: Future[object] | None = None
-        self._connection = duckdb.connect()
-        # Codes of 16 bits are the numbers of their groups: no hash is needed.
-        self._connection.execute("set perfect_ht_threshold = 17")
+        self._connection = connect()
         self._idx = wx.WaveIndex.create(
             folder / "race.wx",
             SCHEMA,
@@ -101,14 +93,7 @@ class Wave(Contestant):
         return self._idx.probe_many(keys)
 
     def grouped_sum(self) -> Sums:
-        entries = self._idx.scan(columns=["label", "units", "amount"], dictionaries=True)
-        coded, words = wx.split_codes(entries)
-        if "label" not in words:
-            self._connection.register("entries", coded)
-            return self._connection.sql(GROUPED_SUM).fetchall()
-        self._connection.register("entries", coded)
-        self._connection.register("words", words["label"])
-        return self._connection.sql(GROUPED_BY_CODE).fetchall()
+        return grouped_sum(self._idx, self._connection)
 
     def count_rows(self) -> int:
         return sum(batch.num_rows for batch in self._idx.scan(columns=["key"]))
