@@ -40,18 +40,21 @@ def passable():
         yield Path(folder)
 
 
-def test_a_tiny_race_of_all_checks_every_answer_and_writes_json(tmp_path, passable, capsys):
+def test_a_tiny_race_checks_every_answer_and_writes_json(tmp_path, passable, capsys):
+    # All of them run in `make bench-quick`, which fails where one gives a wrong answer.
     from bench.__main__ import main
     from bench.race.catalogue import CATALOGUE
     from bench.race.standings import COLUMNS
 
     path = tmp_path / "race.json"
-    report = main([*TINY, "--json", str(path), "--folder", str(passable)])
+    some = ["rata-runs", "wata-runs-parquet", "lmdb", "duckdb", "postgresql"]
+    where = ["--json", str(path), "--folder", str(passable)]
+    report = main([*TINY, "--contestants", *some, *where])
     assert report["checked"]
     assert not report["failed"]
-    assert not report["left_out"]
+    assert report["left_out"] == [name for name in CATALOGUE if name not in some]
     assert json.loads(path.read_text()) == report
-    assert [result["contestant"] for result in report["results"]] == list(CATALOGUE)
+    assert [result["contestant"] for result in report["results"]] == some
     for result in report["results"]:
         assert result["version"]
         assert all(column.value(result) >= 0 for column in COLUMNS)

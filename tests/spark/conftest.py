@@ -12,6 +12,11 @@ from wavedex import spark as wxs
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    session = wxs.session("local[2]", conf={"spark.driver.memory": "2g"})
+    conf = {
+        "spark.driver.memory": "2g",
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # soon warm
+        "spark.sql.shuffle.partitions": "2",
+    }
+    session = wxs.session("local[2]", conf=conf)
     yield session
     session.stop()
