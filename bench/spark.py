@@ -273,7 +273,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
         "build_rows": 5_000_000 // part,
         "slide_rows": 100_000 // part,
         "scan_rows": 4_000_000 // part,
-        "batches": 6 if chosen.quick else 12,
+        "batches": 3 if chosen.quick else 12,
         "repeats": 1 if chosen.quick else REPEATS,
         "seed": 13,
     }

@@ -48,11 +48,11 @@ def rows_of(day, rows=ROWS, seed=0):
     )
 
 
-def filled(path, days=5, **how):
+def filled(path, days=5, rows=ROWS, **how):
     how = {"window": 4, "indexes": 2, "shards": 1} | how
     index = wx.WaveIndex.create(path, SCHEMA, key="key", time="at", **how)
     for day in range(1, days + 1):
-        index.append(rows_of(day))
+        index.append(rows_of(day, rows))
     return index
 
 
@@ -180,7 +180,7 @@ def test_a_dictionary_that_changes_is_refused():
 
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
 def test_a_scan_that_copies_in_the_background_has_the_same_rows(tmp_path, monkeypatch, kind):
-    index = filled(tmp_path / "x", days=7, indexes=2, format=kind)
+    index = filled(tmp_path / "x", days=7, rows=5_000, format=kind)
     how = {"columns": ["key", "few"]}
     asked = ({}, {"since": "2026-01-05"}, {"until": "2026-01-05"}, {"dictionaries": True})
     at_once = [decoded(index.scan(**how, **more)) for more in asked]
@@ -195,13 +195,13 @@ def test_a_scan_that_copies_in_the_background_has_the_same_rows(tmp_path, monkey
 
 
 def test_a_scan_in_the_background_that_fails_or_is_left_says_so_and_ends(tmp_path, monkeypatch):
-    index = filled(tmp_path / "x", days=7)
+    index = filled(tmp_path / "x", days=7, rows=2_000)
     monkeypatch.setattr(readable, "ROWS_MANY", 1)
     before = threading.active_count()
     left = index.scan()
     assert left.read_next_batch().num_rows
     del left
-    assert sum(batch.num_rows for batch in index.scan()) == 4 * ROWS
+    assert sum(batch.num_rows for batch in index.scan()) == 4 * 2_000
 
     def failing():
         yield "first"
