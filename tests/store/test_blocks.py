@@ -80,6 +80,13 @@ def test_rows_are_sorted_by_rank_and_time_and_else_stay_as_they_came(seed):
     assert stable_order(ranks).tolist() == np.argsort(ranks, kind="stable").tolist()
 
 
+def test_two_rows_out_of_time_are_noticed_wherever_they_stand():
+    for place in range(39):
+        times = np.arange(40)
+        times[[place, place + 1]] = times[[place + 1, place]]
+        assert sort_order(np.zeros(40, np.int64), times).tolist() == np.argsort(times).tolist()
+
+
 def test_a_merge_of_older_with_younger_rows_sorts_once(monkeypatch):
     sorts = []
     real = order.stable_order
