@@ -125,7 +125,7 @@ class Readable(ABC):
         """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch.
 
         With `dictionaries`, columns of text that have few values are handed over as Arrow's dictionaries, in which they
-        are kept besides; whoever groups by them is done in half the time, or in a quarter with `wavedex.split_codes`. The
+        are kept besides; whoever groups by them is done in half the time, or in a third with `wavedex.split_codes`. The
         schema of the reader says which; a column's dictionary is the same in all batches.
         """
         snapshot = self._current()

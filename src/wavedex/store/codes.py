@@ -107,9 +107,7 @@ def _coded(column: pa.Array, codes: pa.Array, own: pa.Array, words: pa.Array) ->
     if not own.equals(words):
         codes = to_arrow(_translated(pa.DictionaryArray.from_arrays(codes, own), words))
     buffers = [column.buffers()[0], codes.buffers()[1]]
-    return pa.DictionaryArray.from_buffers(
-        dictionary_of(column.type), len(column), buffers, words, offset=codes.offset
-    )
+    return pa.DictionaryArray.from_buffers(dictionary_of(column.type), len(column), buffers, words)
 
 
 def with_codes(batch: pa.RecordBatch, words: Mapping[str, pa.Array]) -> pa.RecordBatch:
