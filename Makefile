@@ -30,8 +30,14 @@ $(READY): pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/python demo/flights.py
 
+# In memory where there is room: the tests sync thousands of files, and what a crash leaves is tested with disks that
+# forget what was not synced.
 test: setup
-	$(BIN)/python -m pytest -n 2 --dist worksteal
+	@free=$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $$4 }'); \
+	test "$${free:-0}" -gt 8000000 && below=/dev/shm || below=$${TMPDIR:-/tmp}; \
+	scratch=$$(mktemp -d "$$below/wavedex-XXXXXX") && chmod 755 "$$scratch" && \
+	{ TMPDIR=$$scratch $(BIN)/python -m pytest -n 2 --dist worksteal; status=$$?; \
+	  rm -rf "$$scratch"; exit $$status; }
 
 lint: setup
 	$(BIN)/ruff check .
@@ -53,6 +59,7 @@ bench: setup
 	$(BIN)/python -m bench.cycles
 	$(BIN)/python -m bench.sweeps
 	$(BIN)/python -m bench.promises
+	$(BIN)/python -m bench.changing
 	$(BIN)/python -m bench.spark
 
 clean:

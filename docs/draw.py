@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from wavedex.plan import (
     SCHEMES,
@@ -27,8 +28,10 @@ from wavedex.plan import (
     Scheme,
     WaveState,
     apply,
+    options_of,
     scheme,
 )
+from wavedex.plan.sizes import walk
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures"
@@ -36,8 +39,22 @@ PAGE = DOCS / "schemes.md"
 BEGIN, END = "<!-- made by docs/draw.py: begin -->", "<!-- end -->"
 
 WINDOW, ARRIVALS = 10, 12
-DRAWN = {"del": 4, "reindex": 2, "reindex+": 2, "reindex++": 2, "wata": 4, "rata": 4}
-"""How many sub-indexes each picture has: two where the larger clusters say more."""
+DRAWN = {
+    "del": 4,
+    "reindex": 2,
+    "reindex+": 2,
+    "reindex++": 2,
+    "wata": 4,
+    "rata": 4,
+    "wata-bounded": 4,
+    "rata-bounded": 4,
+    "wata-offline": 3,
+    "rata-offline": 3,
+}
+"""How many sub-indexes each picture has: two or three where the larger clusters say more."""
+ROWS = tuple(1 if slot % 7 in (6, 0) else 5 for slot in range(1, WINDOW + ARRIVALS + 1))
+"""The rows of slots, for schemes that weigh them: weeks with quiet ends."""
+LARGEST = max(sum(ROWS[at : at + WINDOW]) for at in range(len(ROWS)))
 
 # Okabe and Ito's colours, which can be told apart by nearly everybody; a darker edge for each.
 FILLS = ("#6db3e0", "#f0b84a", "#5cc2a0", "#dc9fc2")
@@ -60,13 +77,9 @@ class Step:
 
 
 def steps_of(planner: Scheme, arrivals: int) -> list[Step]:
-    """Start, and so many slots after it."""
-    plan, state = planner.start(planner.window)
-    steps = [_step(plan, state)]
-    for _ in range(arrivals):
-        plan, state = planner.transition(state, state.newest + 1)
-        steps.append(_step(plan, state))
-    return steps
+    """The first full window, and so many slots after it."""
+    every = list(walk(planner, planner.window + arrivals, ROWS if planner.weighs else ()))
+    return [_step(plan, state) for plan, state in every[-arrivals - 1 :]]
 
 
 def _step(plan: Plan, state: WaveState) -> Step:
@@ -158,7 +171,8 @@ class Picture:
             _text(
                 LEFT,
                 43,
-                f"W = {planner.window} slots in n = {planner.indexes} sub-indexes, {promise}",
+                f"W = {planner.window} slots in n = {planner.indexes} sub-indexes, {promise}"
+                + ", 5 rows a slot and 1 at the ends of weeks" * planner.weighs,
                 fill=FAINT,
             ),
             _text(LEFT - 8, TOP - 6, "slot held", size=10, fill=FAINT, anchor="end"),
@@ -315,9 +329,15 @@ def pictures() -> dict[str, str]:
     """Every picture by the name of its file."""
     assert set(DRAWN) == set(SCHEMES), "a scheme has no picture"
     return {
-        f"{name}.svg": Picture(scheme(name, WINDOW, indexes)).svg()
+        f"{name}.svg": Picture(scheme(name, WINDOW, indexes, **_told(name))).svg()
         for name, indexes in DRAWN.items()
     }
+
+
+def _told(name: str) -> dict[str, Any]:
+    """What a scheme must be told of the rows to come."""
+    wanted = {"max_size": LARGEST, "sizes": ROWS}
+    return {option: value for option, value in wanted.items() if option in options_of(name)}
 
 
 # -- the table ---------------------------------------------------------------------------------

@@ -24,24 +24,38 @@
 from __future__ import annotations
 
 import os
+from typing import overload
 
 from wavedex import errors
 from wavedex.errors import WavedexError
 from wavedex.index import Appended, Fed, Snapshot, Surroundings, WaveIndex
+from wavedex.index.tuning import Tuning, tune
 from wavedex.store.codes import split_codes
 
 __version__ = "0.1.0"
 
 
+@overload
 def open(  # noqa: A001 - the contract's name
     path: str | os.PathLike[str], *, surroundings: Surroundings | None = None
-) -> WaveIndex:
-    """Open the index at a path or URI, to read from it and to write to it.
+) -> WaveIndex: ...
+@overload
+def open(  # noqa: A001
+    path: str | os.PathLike[str], *, commit: int, surroundings: Surroundings | None = None
+) -> Snapshot: ...
+def open(  # noqa: A001
+    path: str | os.PathLike[str],
+    *,
+    commit: int | None = None,
+    surroundings: Surroundings | None = None,
+) -> WaveIndex | Snapshot:
+    """Open the index at a path or URI, to read from it and to write to it; with `commit`, as that commit left it.
 
-    Raises NotAnIndex where there is none, NewerFormat or OlderFormat where another Wavedex wrote it, BadPath or
+    Raises NotAnIndex where there is none, CommitGone where that commit is not kept, NewerFormat or OlderFormat where another Wavedex wrote it, BadPath or
     DiskFailed where a URI names no place or one that cannot be reached.
     """
-    return WaveIndex.open(path, surroundings=surroundings)
+    index = WaveIndex.open(path, surroundings=surroundings)
+    return index if commit is None else index.snapshot(commit)
 
 
 __all__ = [
@@ -49,9 +63,11 @@ __all__ = [
     "Fed",
     "Snapshot",
     "Surroundings",
+    "Tuning",
     "WaveIndex",
     "WavedexError",
     "errors",
     "open",
     "split_codes",
+    "tune",
 ]

@@ -1,8 +1,8 @@
 """What can go wrong, by name.
 
 Every error that a user, a disk or a clock can cause is a `WavedexError`. Its class says what is wrong, its message says
-what to do, and when it is raised the index on disk is what it was before the call; the two exceptions, CommitUncertain and
-PreparationOwed, say so. Imports nothing of ours, so that every layer may raise these.
+what to do, and when it is raised the index on disk is what it was before the call; the exceptions, CommitUncertain,
+EraseUnfinished and PreparationOwed, say so. Imports nothing of ours, so that every layer may raise these.
 """
 
 from __future__ import annotations
@@ -21,10 +21,6 @@ class BadDefinition(WavedexError):
 
 class UnknownScheme(BadDefinition):
     """There is no scheme, update technique or format of that name."""
-
-
-class NotThereYet(BadDefinition):
-    """Something that is planned and not built yet was asked for."""
 
 
 class Mistake(NamedTuple):
@@ -51,7 +47,15 @@ class BadPipeline(BadDefinition):
         )
 
 
-class SparkMissing(WavedexError):
+class PackageMissing(WavedexError):
+    """Something needs a package that is not installed."""
+
+
+class PackageFailed(WavedexError):
+    """A package that holds sub-indexes refused a change or an answer, or did not answer at all."""
+
+
+class SparkMissing(PackageMissing):
     """Something needs Spark, and it is not installed."""
 
 
@@ -83,12 +87,20 @@ class MissingColumn(SchemaMismatch):
     """A batch lacks a column, or a query names one that the index does not have."""
 
 
+class BadName(WavedexError):
+    """A view cannot have that name: it is no name, or a table has it."""
+
+
 class NullKeys(WavedexError):
     """A batch has rows without a key."""
 
 
 class NullTimes(WavedexError):
     """A batch has rows without a time."""
+
+
+class BadSample(WavedexError):
+    """A sample says too little to choose by."""
 
 
 class BadKey(WavedexError):
@@ -159,6 +171,14 @@ class DiskFailed(WavedexError):
     """The disk or its file system refused a change, or a remote one an answer."""
 
 
+class RecordGone(WavedexError):
+    """The record to which a pointer leads is not there any more, or is another one."""
+
+
+class RootMissing(WavedexError):
+    """One of the disks over which an index is spread is not there."""
+
+
 class WriteFailed(WavedexError):
     """A write failed half-way for want of memory or for data that Arrow cannot handle."""
 
@@ -187,6 +207,10 @@ class Damaged(WavedexError):
 
 class CommitUncertain(WavedexError):
     """A commit was made, or may have been, but the disk did not say that it lasts."""
+
+
+class EraseUnfinished(WavedexError):
+    """Rows were erased from the window, but files that have them are still there."""
 
 
 class PreparationOwed(WavedexError):

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import xxhash
 
@@ -48,6 +49,11 @@ class SubIndex:
         return (part for parts in self.shards for part in parts)
 
     @property
+    def is_over(self) -> bool:
+        """Whether there is no part of it any more."""
+        return not any(self.shards)
+
+    @property
     def rows(self) -> int:
         """The rows in its files."""
         return sum(part.rows for part in self.parts)
@@ -77,6 +83,16 @@ class Progress:
     watermark: int | None
 
 
+class Work(NamedTuple):
+    """What one commit was expected to write, and what it wrote; `newest` was the newest slot then."""
+
+    commit: int
+    operation: str
+    newest: int | None
+    predicted_bytes: int
+    written_bytes: int
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The state of an index after one commit.
@@ -85,7 +101,10 @@ class Manifest:
     `batch` is what the last append was known by, the rows that it pushed out again included; `delivered` says for each slot of the window which rows it was appended with, `rows` how many rows each slot has that
     is in a sub-index; `totals` counts since the beginning. `open` is the delta: what streams brought for slots that are
     not sealed yet. `streams` has the last batch and the watermark of every stream that feeds the index, by its name;
-    `marks` says how far a source that is read piece by piece has come, by the name of the last piece.
+    `marks` says how far a source that is read piece by piece has come, by the name of the last piece. `settings` has what
+    migrations have changed of the definition, and `draining` the sub-indexes of the layout before, which stay until their
+    slots are over. `work` says of the last transitions what was expected and what was written. `floor` is the oldest
+    commit that may be kept: those before it have rows that were erased.
     """
 
     commit: int
@@ -102,11 +121,16 @@ class Manifest:
     open: SubIndex | None = None
     streams: Mapping[str, Progress] = field(default_factory=dict)
     marks: Mapping[str, str] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    draining: Mapping[str, SubIndex] = field(default_factory=dict)
+    work: tuple[Work, ...] = ()
+    floor: int = 0
 
     @property
     def shown(self) -> dict[str, SubIndex]:
-        """What readers look at: the sub-indexes and the delta."""
-        return {**self.indexes, **({} if self.open is None else {OPEN: self.open})}
+        """What readers look at: the sub-indexes, those that drain, and the delta."""
+        delta = {} if self.open is None else {OPEN: self.open}
+        return {**self.indexes, **self.draining, **delta}
 
     @property
     def everything(self) -> dict[str, SubIndex]:
@@ -117,6 +141,11 @@ class Manifest:
     def open_slots(self) -> Slots:
         """The slots that are not sealed yet."""
         return frozenset() if self.open is None else self.open.slots
+
+    @property
+    def away(self) -> Slots:
+        """The slots whose rows lie in sub-indexes that drain, whatever the scheme's state says."""
+        return frozenset().union(*(sub.slots for sub in self.draining.values()))
 
     @property
     def files(self) -> dict[str, FileRef]:
@@ -144,9 +173,11 @@ class Manifest:
             open=shown.pop(OPEN, slots),
             indexes=shown,
             temps={},
+            draining={},
             owed=(),
             delivered={},
             rows={},
+            work=(),
         )
 
     def to_bytes(self) -> bytes:
@@ -166,6 +197,10 @@ class Manifest:
             "open": None if self.open is None else self.open.to_json(),
             "streams": {name: asdict(progress) for name, progress in self.streams.items()},
             "marks": dict(self.marks),
+            "settings": dict(self.settings),
+            "draining": {name: sub.to_json() for name, sub in self.draining.items()},
+            "work": [list(done) for done in self.work],
+            "floor": self.floor,
         }
         text = json.dumps(body, separators=(",", ":"))
         checksum = xxhash.xxh64_hexdigest(text.encode())
@@ -196,6 +231,10 @@ class Manifest:
                 open=None if body["open"] is None else SubIndex.from_json(body["open"]),
                 streams={name: Progress(**data) for name, data in body["streams"].items()},
                 marks=body["marks"],
+                settings=body["settings"],
+                draining={name: SubIndex.from_json(sub) for name, sub in body["draining"].items()},
+                work=tuple(Work(*done) for done in body["work"]),
+                floor=body["floor"],
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"{name} is no manifest ({error})") from error
@@ -204,6 +243,16 @@ class Manifest:
 def manifest_name(commit: int) -> str:
     """The file of a commit."""
     return f"{LOG}/{commit:020d}.json"
+
+
+def folder_of(name: str) -> str:
+    """The folder in which a file lies."""
+    return name.rpartition("/")[0]
+
+
+def base_of(name: str) -> str:
+    """The name of a file without its folder."""
+    return name.rpartition("/")[2]
 
 
 class Log:
@@ -247,8 +296,9 @@ class Log:
         """
         draft = f"{LOG}/{manifest.commit:020d}.{token}.tmp"
         try:
-            if after is None or not manifest.files.keys() <= after.files.keys():
-                self.files.sync_folder(DATA)
+            new = manifest.files.keys() - (after.files.keys() if after is not None else set())
+            for folder in {DATA, *map(folder_of, new)} if new or after is None else ():
+                self.files.sync_folder(folder)
             self.files.create(draft, lambda sink: sink.write(manifest.to_bytes()))
             self.files.sync(draft)
             self.files.link(draft, manifest_name(manifest.commit))
@@ -284,10 +334,11 @@ class Log:
         except (WavedexError, OSError):
             return True
 
-    def vacuum(self, keep: int) -> list[str]:
+    def vacuum(self, keep: int, since: str | None = None) -> list[str]:
         """Remove all but the newest `keep` manifests and the files that none of the kept ones names.
 
-        Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held, where there are locks. Returns
+        Those that were written at `since` or later are kept too, and the one that was the newest then, but none from
+        before an erase. Manifests that a reader has pinned are kept. REQUIRES: the writer's lock is held, where there are locks. Returns
         what was removed.
         """
         newest = max(self.commits(), default=-1)
@@ -295,14 +346,24 @@ class Log:
         removed = [f"{LOG}/{name}" for name in drafts if self._is_over(name, newest)]
         for name in removed:
             self.files.remove(name)
-        old = self.commits()[:-keep]
+        commits = self.commits()
+        old = commits[:-keep][: self._count_before(commits, since)]
+        floor = self.latest().floor
+        old += [commit for commit in commits[len(old) :] if commit < floor]
         staged = [f"{STAGED}/{name}" for name in self.files.list(STAGED)]
         formerly = {name for commit in old for name in self.read(commit).files} if staged else ()
         removed += [name for name in map(manifest_name, old) if self.files.remove_unpinned(name)]
-        ours = [name for name in self.files.list(DATA) if _IS_OURS.match(name)]
-        data = [f"{DATA}/{name}" for name in ours if self._is_over(name, newest)]
+        ours = [name for name in self.files.names_in(DATA) if _IS_OURS.match(base_of(name))]
+        data = [name for name in ours if self._is_over(base_of(name), newest)]
         over = [name for name in staged if name in formerly or self._is_old(name)]
         return removed + self.remove_unnamed([*data, *over])
+
+    def _count_before(self, commits: list[int], since: str | None) -> int:
+        """How many of all commits another one had followed by an instant, in ISO format and UTC; all without one."""
+        if since is None:
+            return len(commits)
+        written = bisect_right(commits, since, key=lambda commit: self.read(commit).written_at)
+        return max(written - 1, 0)
 
     def remove_unnamed(self, names: Iterable[str]) -> list[str]:
         """Remove those of these files that no kept manifest names, and return their names.

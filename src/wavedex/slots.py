@@ -100,6 +100,16 @@ class Slotting(ABC):
         stop = None if stop is None or stop > _MAX else stop
         return start, stop if start is None or stop is None else max(start, stop)
 
+    def number(self, slot: object) -> int:
+        """Return the number of the slot that a number, a date or a datetime means. Raises BadTime."""
+        start, stop = self.bounds(slot, slot)
+        if start is None or stop is None or start >= stop:
+            raise BadTime(f"slot={slot!r} is out of range. Give the number of a slot.")
+        first, last = self.slots_of(np.array([start, stop - 1])).tolist()
+        if first != last:
+            raise BadTime(f"slot={slot!r} spans the slots {first} to {last}. Give one of them.")
+        return int(first)
+
     @abstractmethod
     def length(self, duration: object) -> int:
         """Return how many ordinals a duration is, rounded up: a timedelta or a text; a number for slots of numbers.

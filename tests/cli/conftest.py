@@ -14,6 +14,15 @@ def empty(tmp_path):
     return path
 
 
+@pytest.fixture
+def filled(empty):
+    """The same after seven days, to be written to."""
+    idx = wx.open(empty)
+    for day in range(1, 8):
+        idx.append(table_of(day))
+    return empty
+
+
 @pytest.fixture(scope="session")
 def sales(tmp_path_factory):
     """The window of January 3 to 7; January 2 has expired and is still held. Only to be read."""

@@ -1,18 +1,7 @@
 import json
 from pathlib import Path
 
-import pytest
-from cli_sales import table_of
-
 import wavedex as wx
-
-
-@pytest.fixture
-def filled(empty):
-    idx = wx.open(empty)
-    for day in range(1, 8):
-        idx.append(table_of(day))
-    return empty
 
 
 def rows_files(path):

@@ -121,3 +121,16 @@ def test_a_column_that_is_not_there_is_named(run, sales):
     assert result.stdout == ""
     assert "'colour'" in result.stderr
     assert noon(3).isoformat() not in result.stderr
+
+
+def test_a_key_of_several_columns_has_commas_or_is_a_list_in_json(run, tmp_path):
+    schema = pa.schema([("shop", pa.string()), ("item", pa.int32()), ("n", pa.int64())])
+    index = wx.WaveIndex.create(tmp_path / "x.wx", schema, key=["shop", "item"], window=3)
+    rows = [{"shop": "a", "item": 1, "n": 1}, {"shop": "b,c", "item": 1, "n": 2}]
+    index.append(pa.Table.from_pylist(rows, schema), slot=1)
+    assert lines(run("probe", index.path, "a,1", "--json")) == rows[:1]
+    assert lines(run("probe", index.path, '["b,c", 1]', "--json")) == rows[1:]
+    for wrong in ("a", "a,1,2", "a,x"):
+        result = run("probe", index.path, wrong)
+        assert (result.exit_code, result.stdout) == (1, "")
+    assert "(shop, item)" in run("probe", index.path, "a").stderr

@@ -13,7 +13,7 @@ from cli_sales import rows_of
 import wavedex as wx
 from wavedex.cli import commands, reading
 
-COMMANDS = ["run", "probe", "scan", "inspect", "plan", "append", "verify", "vacuum"]
+COMMANDS = ["run", "probe", "scan", "inspect", "plan", "append", "verify", "vacuum", "tune"]
 
 
 def start(*args, **options):

@@ -17,7 +17,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from ways import PARQUET, WAYS
+from ways import PARQUET, WAYS, told
 
 import wavedex as wx
 from wavedex import errors
@@ -292,7 +292,7 @@ DEFINITIONS = {
         {"format": "parquet", "update": "simple-shadow"},
         errors.BadDefinition,
     ),
-    "a scheme that is planned": ({"scheme": "wata-bounded"}, errors.NotThereYet),
+    "a bound that is not given": ({"scheme": "wata-bounded"}, errors.BadDefinition),
     "unknown nulls": ({"nulls": "drop"}, errors.UnknownScheme),
     "unknown late": ({"late": "skip"}, errors.UnknownScheme),
     "growth of one": ({"growth": 1.0}, errors.BadDefinition),
@@ -303,7 +303,10 @@ DEFINITIONS = {
     "too many shards": ({"shards": 10**6}, errors.BadDefinition),
     "a negative gap": ({"max_gap": -1}, errors.BadDefinition),
     "an unknown key": ({"key": "nobody"}, errors.MissingColumn),
-    "a key of two columns": ({"key": ["k", "v"]}, errors.NotThereYet),
+    "a key of two columns, one unknown": ({"key": ["k", "nobody"]}, errors.MissingColumn),
+    "a key of the same column twice": ({"key": ["k", "k"]}, errors.BadDefinition),
+    "a key of no columns": ({"key": []}, errors.BadDefinition),
+    "a key that is no name": ({"key": [1]}, errors.BadDefinition),
     "an unknown time": ({"time": "nobody"}, errors.MissingColumn),
     "a time of text": ({"time": "v"}, errors.BadDefinition),
     "an unknown column to include": ({"include": ["nobody"]}, errors.MissingColumn),
@@ -338,8 +341,8 @@ def test_a_bad_definition_is_refused_by_name_and_nothing_is_created(tmp_path, na
 @pytest.mark.parametrize("scheme", SCHEMES)
 def test_a_window_cannot_be_spread_over_more_sub_indexes_than_it_has_slots(tmp_path, scheme):
     with refused(tmp_path, errors.BadDefinition):
-        create(tmp_path / "x", scheme=scheme, window=3, indexes=4)
-    create(tmp_path / "x", scheme=scheme, window=3, indexes=3)
+        create(tmp_path / "x", scheme=scheme, window=3, indexes=4, **told(scheme))
+    create(tmp_path / "x", scheme=scheme, window=3, indexes=3, **told(scheme))
 
 
 def test_nothing_is_created_where_something_is(tmp_path):

@@ -8,20 +8,18 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from ways import WAYS
+from ways import CASES, SQLITE, WAYS, told
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.log import DATA, Log
-from wavedex.plan import SCHEMES
 from wavedex.store.files import Files
 from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, WatchedDisk
 from wavedex.testing.oracle import Oracle, same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
 WINDOW = 5
-CASES = [(scheme, update) for scheme in SCHEMES for update in TECHNIQUES]
-CASES += [("rata", "runs in parquet"), ("reindex+", "packed-shadow in parquet")]
+PARQUET = [("rata", "runs in parquet"), ("reindex+", "packed-shadow in parquet")]
 
 
 def rows_of(slot: int) -> list[dict]:
@@ -38,7 +36,7 @@ def table(rows: list[dict]) -> pa.Table:
 def make(path: Path, scheme: str, way: str, slots: range, spread: bool = True) -> Oracle:
     index = wx.WaveIndex.create(
         path, SCHEMA, key="k", time="t", slot=10, window=WINDOW, indexes=2, scheme=scheme,
-        shards=1, spread=spread, first_room=1, **WAYS[way],
+        shards=1, spread=spread, first_room=1, **(WAYS | SQLITE)[way], **told(scheme),
     )  # fmt: skip
     oracle = Oracle(WINDOW, "k", lambda row: row["t"] // 10)
     for slot in slots:
@@ -95,7 +93,7 @@ DISKS = {
 
 
 @pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize(("scheme", "way"), CASES)
+@pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET])
 def test_a_crash_in_an_append_leaves_the_old_window_or_the_new_one(tmp_path, scheme, way, disk):
     oracle = make(tmp_path / "origin", scheme, way, range(1, WINDOW + 4))
     old = oracle.rows()

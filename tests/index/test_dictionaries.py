@@ -217,3 +217,38 @@ def test_a_scan_in_the_background_that_fails_or_is_left_says_so_and_ends(tmp_pat
     while threading.active_count() > before:
         assert time.monotonic() < deadline, "a thread of a scan that is over goes on"
         time.sleep(0.001)
+
+
+def test_a_part_in_which_a_text_is_always_null_has_dictionaries_too(tmp_path):
+    schema = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
+    index = wx.WaveIndex.create(
+        tmp_path / "x", schema, key="k", time="t", slot=1, window=4, indexes=4, shards=1
+    )
+    index.append(pa.table({"k": [1, 2], "t": [1, 1], "v": ["x", "y"]}, schema))
+    index.append(pa.table({"k": [1, 2], "t": [2, 2], "v": pa.nulls(2, pa.string())}, schema))
+    found = index.scan(dictionaries=True).read_all()
+    assert sorted(found["v"].to_pylist(), key=str) == [None, None, "x", "y"]
+
+
+def test_words_that_no_row_has_any_more_do_not_stay(tmp_path):
+    schema = pa.schema(
+        [("k", pa.int64()), ("t", pa.int64()), ("v", pa.dictionary(pa.int32(), pa.string()))]
+    )
+    index = wx.WaveIndex.create(
+        tmp_path / "x",
+        schema,
+        key="k",
+        time="t",
+        slot=1,
+        window=3,
+        indexes=1,
+        scheme="del",
+        shards=1,
+    )
+    for slot in range(9):
+        words = pa.array([f"{slot} {n}" for n in range(5)] + [None]).dictionary_encode()
+        index.append(pa.table({"k": [*range(6)], "t": [slot] * 6, "v": words}, schema))
+    chunks = index.scan().read_all()["v"].chunks
+    assert max(len(chunk.dictionary) for chunk in chunks) == 15
+    assert sorted(v for v in index.probe(2)["v"].to_pylist()) == ["6 2", "7 2", "8 2"]
+    assert index.probe(5)["v"].null_count == 3

@@ -170,7 +170,7 @@ def test_whatever_fails_after_the_commit_says_that_the_rows_are_in(tmp_path):
             super().sync(name)
 
     index = wx.open(tmp_path / "x", surroundings=wx.Surroundings(files=Failing))
-    with pytest.raises(errors.PreparationOwed, match="do not append again"):
+    with pytest.raises(errors.PreparationOwed, match="do not do the same again"):
         index.append(rows(2))
     survivor = wx.open(tmp_path / "x")
     assert survivor.describe()["preparation_owed"]
@@ -225,16 +225,6 @@ def test_a_handle_stays_with_its_index_when_the_working_folder_changes(tmp_path,
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert index.probe(1).num_rows == 1
-
-
-@pytest.mark.parametrize(
-    "asked",
-    [{"max_size": 9}, {"roots": ["/disk"]}, {"scheme": "wata-bounded"}, {"key": ["k", "t"]}],
-)  # fmt: skip
-def test_what_is_planned_is_refused_as_not_there_yet(tmp_path, asked):
-    with pytest.raises(errors.NotThereYet, match="not there yet"):
-        make(tmp_path / "x", **asked)
-    assert not (tmp_path / "x").exists()
 
 
 def test_one_string_is_not_several_keys(tmp_path):

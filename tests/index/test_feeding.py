@@ -12,16 +12,15 @@ import pyarrow as pa
 import pytest
 from stream_oracle import EVERY, KEYS, SCHEMA, StreamOracle, bag, rows
 from stream_walk import Walk
+from ways import CASES, told
 
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.index.feeding import Batch, feed
 from wavedex.index.staging import gather, stage
-from wavedex.plan import SCHEMES
 
 WINDOW, MAX_GAP, STEPS = 4, 5, 20
-CASES = [(scheme, update) for scheme in SCHEMES for update in TECHNIQUES]
 
 
 @pytest.fixture(autouse=True)
@@ -66,7 +65,8 @@ def test_whatever_a_stream_brings_the_answers_are_those_of_a_plain_dictionary(
     tmp_path, scheme, update
 ):
     seed = zlib.crc32(f"{scheme} {update}".encode())
-    index = make(tmp_path / "x", scheme=scheme, update=update, shards=1 + seed % 3)
+    how = {"scheme": scheme, "update": update, **told(scheme, first=10)}
+    index = make(tmp_path / "x", shards=1 + seed % 3, **how)
     walk = Walk(index, StreamOracle(WINDOW, MAX_GAP), seed)
     while walk.number < 0:
         walk.feed()
@@ -92,7 +92,7 @@ def test_staged_batches_feed_an_index_as_batches_in_memory_do(tmp_path, update):
         ]
         gathered = gather(staged.definition, messages)
         bring = lambda manifest, gathered=gathered: nullcontext(gathered)  # noqa: E731
-        done = feed(staged._writer, staged.definition, bring, Batch("s", number, 5))
+        done = feed(staged._writer, bring, Batch("s", number, 5))
         expected = plain.feed(rows(*batch), stream="s", number=number, delay=5)
         assert replace(done, commit=0) == replace(expected, commit=0)
         staged.verify()

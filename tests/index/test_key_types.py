@@ -322,7 +322,7 @@ def test_a_key_of_another_type_is_refused_by_name(tmp_path, kind):
 
 @pytest.mark.parametrize(
     "arrow",
-    [pa.float32(), pa.float64(), pa.list_(pa.int64()), pa.struct([("a", pa.int64())]), pa.null(),
+    [pa.float32(), pa.float64(), pa.list_(pa.float64()), pa.list_(pa.list_(pa.int64())), pa.struct([("a", pa.int64())]), pa.null(),
      pa.duration("s"), pa.time32("s"), pa.decimal256(50, 2), pa.dictionary(pa.int8(), pa.string())],
     ids=str,
 )  # fmt: skip

@@ -345,7 +345,7 @@ def test_probing_no_keys_finds_nothing(tmp_path):
     assert one(pa.string(), ["a"], tmp_path / "x").probe_many([]).num_rows == 0
 
 
-@pytest.mark.parametrize("field", ["window", "update", "scheme", "shards", "max_gap", "indexes"])
+@pytest.mark.parametrize("field", ["window", "update", "scheme", "shards", "first_room", "indexes"])
 def test_a_definition_with_a_value_of_the_wrong_kind_is_damaged(tmp_path, field):
     import json
 

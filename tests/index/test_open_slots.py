@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 from stream_oracle import EVERY, SCHEMA, rows
+from ways import CASES, told
 
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.plan import SCHEMES
 
 
 @pytest.fixture(autouse=True)
@@ -50,9 +50,10 @@ def test_an_open_slot_can_be_amended_and_not_appended(tmp_path, update):
     assert times(index) == [100, 105, 115, 116, 117, 124]
 
 
-@pytest.mark.parametrize(("scheme", "update"), [(s, u) for s in SCHEMES for u in TECHNIQUES])
+@pytest.mark.parametrize(("scheme", "update"), CASES)
 def test_an_append_beyond_open_slots_seals_them_with_their_rows(tmp_path, scheme, update):
-    index = make(tmp_path / "x", scheme=scheme, update=update, spread=False)
+    how = {"scheme": scheme, "update": update, **told(scheme, first=10)}
+    index = make(tmp_path / "x", spread=False, **how)
     index.feed(rows(100, 104, 118, 121), stream="s", number=0, delay=15)
     assert (index.slots, open_slots(index)) == ([10, 11, 12], [10, 11, 12])
     assert index.append(rows(135)).slots == [13]

@@ -55,7 +55,7 @@ def test_staged_rows_give_the_answers_of_rows_in_memory(tmp_path, scheme, way):
     staged, plain = create("staged"), create("plain")
     for slots in [(1,), (2,), (3, 4, 5), (6,), (7,), (8, 10), (11,), (12,)]:
         brought = bring(staged, rows(*slots), f"{slots[0]:010d}")
-        done = append(staged._writer, staged.definition, brought, None)
+        done = append(staged._writer, brought, None)
         assert replace(done, commit=0) == replace(plain.append(rows(*slots)), commit=0)
         staged.verify()
         expected = plain.scan().read_all().to_pylist()

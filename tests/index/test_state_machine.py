@@ -25,10 +25,9 @@ from hypothesis.stateful import (
     rule,
     run_state_machine_as_test,
 )
-from ways import WAYS
+from ways import CASES, SQLITE, WAYS, told
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
 from wavedex.plan import SCHEMES
 from wavedex.testing.disks import FullDisk
 from wavedex.testing.oracle import Oracle, same_rows
@@ -39,8 +38,13 @@ ABSENT = 999
 EXAMPLES = {"in-place": 8, "simple-shadow": 6}
 """Where room inside files is used again there is more to go wrong; the others have 4."""
 STEPS = 13
-CASES = [(scheme, update) for scheme in SCHEMES for update in TECHNIQUES]
-CASES += [("wata", "runs in parquet"), ("reindex++", "packed-shadow in parquet")]
+PARQUET = [("wata", "runs in parquet"), ("reindex++", "packed-shadow in parquet")]
+IN_SQLITE = [
+    ("wata", "in-place in sqlite"),
+    ("reindex++", "in-place in sqlite"),
+    ("rata", "simple-shadow in sqlite"),
+    ("del", "runs in sqlite"),
+]
 
 rows_of_a_slot = st.lists(
     st.tuples(st.integers(0, KEYS - 1), st.integers(0, EVERY - 1), st.integers(0, 40)), max_size=7
@@ -68,7 +72,7 @@ class Waves(RuleBasedStateMachine):
         text=st.booleans(),
     )
     def create(self, window, indexes, shards, spread, growth, first_room, text) -> None:
-        least = 2 if self.scheme in ("wata", "rata") else 1
+        least = SCHEMES[self.scheme].fewest_indexes
         self.text = text
         self.window = window
         self.max_gap = 2 * window
@@ -78,9 +82,9 @@ class Waves(RuleBasedStateMachine):
         )
         self.index = wx.WaveIndex.create(
             self.folder / "x", self.schema, key="k", time="t", slot=EVERY, window=window,
-            indexes=min(window, max(least, indexes)), scheme=self.scheme, **WAYS[self.way],
+            indexes=min(window, max(least, indexes)), scheme=self.scheme, **(WAYS | SQLITE)[self.way],
             shards=shards, spread=spread, growth=growth, first_room=first_room,
-            max_gap=self.max_gap,
+            max_gap=self.max_gap, **told(self.scheme, first=3),
         )  # fmt: skip
         self.reader = wx.open(self.folder / "x")
         self.oracle = Oracle(window, "k", lambda row: row["t"] // EVERY)
@@ -308,7 +312,7 @@ class Waves(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-@pytest.mark.parametrize(("scheme", "way"), CASES)
+@pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET, *IN_SQLITE])
 def test_any_sequence_of_steps_leaves_the_answers_of_a_plain_dictionary(scheme, way):
     name = f"{scheme} {way}"
     machine = type(f"Waves of {name}", (Waves,), {"scheme": scheme, "way": way})

@@ -12,8 +12,10 @@ from wavedex.plan import SCHEMES, WaveState, options_of, scheme
 
 def test_the_six_schemes_of_the_paper_are_there():
     assert {"del", "reindex", "reindex+", "reindex++", "wata", "rata"} <= set(SCHEMES)
-    for name in SCHEMES:
-        assert scheme(name, 10, 4).name == name
+    for name, kind in SCHEMES.items():
+        assert kind.weighs or scheme(name, 10, 4).name == name
+    assert scheme("wata-bounded", 10, 4, max_size=5).name == "wata-bounded"
+    assert scheme("rata-offline", 10, 4, sizes=(5,)).name == "rata-offline"
 
 
 def test_a_scheme_is_an_immutable_value():
@@ -64,6 +66,10 @@ def test_options_are_checked():
         "del": ["ahead"],
         "reindex++": ["spread"],
         "rata": ["spread"],
+        "wata-bounded": ["max_size"],
+        "rata-bounded": ["max_size"],
+        "wata-offline": ["sizes", "first"],
+        "rata-offline": ["sizes", "first"],
     }
     with pytest.raises(BadDefinition, match="wata has no option 'spread': leave it out"):
         scheme("wata", 10, 4, spread=True)

@@ -17,6 +17,7 @@ KINDS = [
         id=" ".join([name, *itertools.compress(options_of(name), chosen)]),
     )
     for name in SCHEMES
+    if not SCHEMES[name].weighs  # which see test_plan_sizes.py
     for chosen in itertools.product([False, True], repeat=len(options_of(name)))
 ]
 SHAPES = [(window, n) for window in range(1, 13) for n in range(1, window + 1)]

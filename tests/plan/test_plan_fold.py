@@ -13,6 +13,7 @@ KINDS = [
         id=" ".join([name, *itertools.compress(options_of(name), chosen)]),
     )
     for name in SCHEMES
+    if not SCHEMES[name].weighs  # which see test_plan_sizes.py
     for chosen in itertools.product([False, True], repeat=len(options_of(name)))
 ]
 

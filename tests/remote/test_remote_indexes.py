@@ -8,6 +8,7 @@ import json
 import pickle
 from dataclasses import replace
 
+import duckdb
 import pyarrow as pa
 import pyarrow.fs as pafs
 import pyarrow.parquet
@@ -78,6 +79,22 @@ def test_an_index_answers_as_a_plain_dictionary_does_wherever_it_lies(remote, sc
     assert unnamed_files(remote, address) == set()
     assert remote.open(address).describe()["rows"] == len(oracle.rows())
     assert {row["_change"] for row in index.changes(None).read_all().to_pylist()} == {1}
+
+
+@pytest.mark.parametrize("form", ["arrow", "parquet"])
+def test_other_engines_read_an_index_wherever_it_lies(remote, form):
+    address = remote.new()
+    index = filled(remote, address, *range(1, 9), format=form)
+    connection = duckdb.connect()
+    index.to_duckdb(connection, "entries")
+    frame = index.to_polars()
+    expected = sorted(row["v"] for row in answers(index))
+    index.append(table(rows_of(9)))
+    index.vacuum()
+    for _ in range(2):
+        found = connection.execute("select v from entries order by v").fetchall()
+        assert [value for (value,) in found] == expected
+    assert sorted(frame.collect()["v"]) == expected
 
 
 @pytest.mark.parametrize("update", UPDATES)

@@ -230,6 +230,7 @@ def test_an_index_that_changes_files_in_place_needs_a_local_disk(remote, update)
         lambda files: files.resize("a", 1),
         lambda files: files.patch("a", 0, b""),
         lambda files: files.scatter("a", None, None),
+        lambda files: files.hand_over("a", str),
     ):
         with pytest.raises(errors.BadDefinition, match="local disk"):
             change(remote.files(address))

@@ -109,7 +109,7 @@ def append_waiting(path, frame, signals, kind):
         return SparkEngine(workshop, shards, spark.sparkContext, again)
 
     index = WaveIndex.open(path, surroundings=Surroundings(engine=engine))
-    appending.append(index.writer, index.definition, bring_frame(index, frame, None), None)
+    appending.append(index.writer, bring_frame(index, frame, None), None)
 
 
 def waiting_frame(frame, signals):

@@ -34,7 +34,7 @@ def test_dead_letters_and_their_names_last_before_the_batch_is_committed(tmp_pat
     batch = Batch("s", 1, 0)
     rows = arrive(pa.Table.from_pylist([late, now], SCHEMA), index.definition, None)
     aside = dead_letters(folder, index, batch)
-    fed = feeding.feed(index.writer, index.definition, lambda _: nullcontext(rows), batch, aside)
+    fed = feeding.feed(index.writer, lambda _: nullcontext(rows), batch, aside)
     assert (fed.rows, fed.late) == (1, 1)
     [letters] = folder.iterdir()
     assert pq.read_table(letters).to_pylist() == [late]

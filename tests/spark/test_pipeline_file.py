@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.errors import BadPipeline, Mistake
-from wavedex.plan import SCHEMES
+from wavedex.plan import SCHEMES, options_of
 from wavedex.spark.pipeline import HINTS, Shape, Source, SparkPart, Stream, read_pipeline
 
 WHOLE = """\
@@ -275,7 +275,22 @@ def test_a_table_that_is_none_is_told(mistakes, text):
         ("= 9", "= 9\nzone = 'Mars'", "8: There is no zone 'Mars'"),
         ("= 9", "= 9\norigin = 5", "8: Origin 5 is a number"),
         ("= 9", "= 9\norigin = 2013-01-01T10:15:00", "8: A day begins at midnight"),
-        ("= 9", "= 9\nmax_size = 5", "8: max_size= is planned and not there yet."),
+        ("= 9", "= 9\nmax_size = 5", "8: max_size= goes with schemes that weigh slots"),
+        ("= 9", "= 9\nroots = ['a', 'a']", "8: roots has"),
+        ("= 9", "= 9\npointer = ['file']", "8: pointer=['file']"),
+        ("= 9", "= 9\nscheme = 'wata-bounded'", "8: wata-bounded needs max_size"),
+        ("= 9", "= 9\nmax_size = 0\nscheme = 'wata-bounded'", "8: max_size=0 is not"),
+        ("= 9", "= 9\nmax_size = 5\nscheme = 'wata-offline'\nsizes = {1 = 1}", "8: max_size= goes"),
+        ("= 9", "= 9\nsizes = [3, 4]", "8: sizes is a list. Give a table"),
+        ("= 9", "= 9\nscheme = 'rata-offline'\nsizes = {soon = 3}", "9: sizes names a slot"),
+        ("= 9", "= 9\nscheme = 'rata-offline'\n[index.sizes]\n'2026-01-01' = 'x'", "9: sizes='x'"),
+        ("= 9", "= 9\nkeep_for = 5", "8: keep_for is a whole number. Give text in quotes."),
+        ("= 9", "= 9\nkeep_for = 'soon'", "8: keep_for='soon' is no duration."),
+        ("= 9", "= 9\nposition = 'k'", "8: position='k': give the name of a new column"),
+        ("= 9", "= 9\nposition = '_commit'", "8: The column name _commit is taken."),
+        ('"k"', '["k", "k"]', "5: key=['k', 'k'] has 'k' twice."),
+        ('"k"', "[]", "5: key=[] names no column."),
+        ('"k"', "[1]", "5: key is a list. Give text in quotes or a list of texts in quotes."),
         ("= 9", '= 9\n"\\u001b[2J" = 5', "8: [index] has no key '\\x1b[2J'."),
         ("= 9", "= true", "7: window is true or false. Give a whole number."),
         ("= 9", "= 9.0", "7: window is a number. Give a whole number."),
@@ -304,6 +319,10 @@ def test_a_name_may_have_any_number_of_dots(mistakes):
         ("origin = 2013-01-01T10:15:00\nslot = '1 hour'", False),
         ("include = ['k', 'x']", False),
         ("include = []", False),
+        ("scheme = 'wata-bounded'\nmax_size = 500", False),
+        ("sizes = {2026-01-01 = 5, 20456 = 7}\nscheme = 'wata-offline'", False),
+        ("scheme = 'rata-offline'\n[index.sizes]\n2026-01-01 = 5", False),
+        ("position = 'place'\nkeep_for = '2 days'", False),
         ("[stream]\ncheckpoint = 'c'\ntrigger = 'available-now'", True),
         ("[stream]\ncheckpoint = 'c'\ntrigger = 'Minute'\ndelay = '2 weeks'", True),
     ],
@@ -316,7 +335,9 @@ def test_what_is_only_unusual_is_no_mistake(read, more, is_stream):
 @pytest.mark.parametrize("scheme", SCHEMES)
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_every_scheme_and_technique_can_be_asked_for(read, scheme, update):
-    found = read(f"{BATCH}scheme = '{scheme}'\nupdate = '{update}'\n")
+    more = {"max_size": "max_size = 9\n", "sizes": "sizes = {1 = 9}\n"}
+    needed = "".join(text for option, text in more.items() if option in options_of(scheme))
+    found = read(f"{BATCH}scheme = '{scheme}'\nupdate = '{update}'\n{needed}")
     assert found.index.options["scheme"] == scheme
 
 

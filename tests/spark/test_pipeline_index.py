@@ -106,13 +106,49 @@ def test_an_option_that_differs_is_named_on_its_line(created, key, other, held):
     if key == "origin":
         held = repr(created.definition.slotting.label(0))
     advice = "Leave it out, or choose another path."
-    assert text == f"{key} is {other!r}, but the index was created with {held}. {advice}"
+    assert text == f"{key} is {other!r}, but the index has {held}. {advice}"
 
 
 @pytest.mark.parametrize("key", CREATED)
 def test_every_option_is_compared(created, key):
     strange = {"slot": "2 hours", "origin": "2000-01-01", "zone": "UTC", "include": ["nothing"]}
     assert check_against(created.definition, pipeline(**{key: strange.get(key, "x")}))
+
+
+WEIGHED = {
+    "key": ["k", "a"],
+    "time": "t",
+    "window": 7,
+    "position": "place",
+    "scheme": "wata-offline",
+    "sizes": {"2026-01-01": 5, "2026-01-03": 6},
+    "keep_commits": 3,
+    "keep_for": "2 days",
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "other", "said"),
+    [
+        ("key", ["a", "k"], "the index has ['k', 'a']"),
+        ("key", "k", "the index has ['k', 'a']"),
+        ("position", "pos", "the index has 'place'"),
+        ("sizes", {"2026-01-01": 5}, "the index has {20454: 5, 20456: 6}"),
+        ("sizes", {"soon": 5}, "Cannot read 'soon' as a time"),
+        ("keep_for", "3 days", "the index has '172800 seconds'"),
+        ("keep_for", "soon", "Cannot read 'soon' as a duration"),
+        ("keep_commits", 2, "the index has 3"),
+        ("max_size", 5, "the index has None"),
+    ],
+)
+def test_composite_keys_sizes_and_times_are_compared_by_what_they_mean(tmp_path, key, other, said):
+    index = wx.WaveIndex.create(tmp_path / "w.wx", SCHEMA, **WEIGHED)
+    same = {**WEIGHED, "keep_for": "48 hours", "sizes": {"20456": 6, "2026-01-01": 5}}
+    assert check_against(index.definition, pipeline(**same)) == ()
+    options = {**WEIGHED, key: other}
+    ((line, text),) = check_against(index.definition, pipeline(**options))
+    assert line == 4 + list(options).index(key)
+    assert said in text
 
 
 def test_what_cannot_be_of_the_index_at_all_is_named_too(tmp_path):
@@ -137,7 +173,7 @@ def test_an_index_without_times_is_not_for_a_pipeline(tmp_path, mistakes):
 def test_a_file_is_compared_with_the_index_and_each_mistake_told_once(created, mistakes):
     told = mistakes("window = 7\nindexes = 2\nscheme = 'waat'\nkye = 'k'")
     assert [line for line, _ in told] == [6, 7, 8]
-    assert "created with 3" in told[0].text
+    assert "the index has 3" in told[0].text
     assert "Choose one of" in told[1].text
     assert "'kye'" in told[2].text
 

@@ -11,7 +11,6 @@ from wavedex.errors import BadPipeline
 from wavedex.spark.pipeline import HINTS, read_pipeline
 
 PAGE = Path(__file__).parents[2].joinpath("docs/pipelines.md").read_text(encoding="utf-8")
-PLANNED = {"max_size", "roots"}  # keywords of `create` that are refused for now
 
 
 @pytest.fixture
@@ -50,4 +49,4 @@ def test_every_key_is_in_the_table_of_keys(table):
     for _, name, keys, *_ in rows:
         current = name.strip() or current
         named.setdefault(current, set()).update(re.findall(r"`(\w+)`", keys))
-    assert named[f"`[{table}]`"] == set(HINTS[table]) - PLANNED
+    assert named[f"`[{table}]`"] == set(HINTS[table])

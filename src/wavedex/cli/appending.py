@@ -9,6 +9,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 
 import wavedex
@@ -40,7 +41,7 @@ def append(
     idx = wavedex.open(index)
     for number, path in enumerate(files, start=1):
         with _progress(f"Appending {path} ({number} of {len(files)})"):
-            table = read_file(path, idx.definition.schema, null)
+            table = read_rows(idx, path, null)
             done = idx.append(table, slot)
         already = not done.slots and table.num_rows > done.null_keys + done.late
         if as_json:
@@ -48,6 +49,13 @@ def append(
         else:
             labels = [idx.definition.slotting.label(slot) for slot in done.slots]
             typer.echo(f"{printable(str(path))}: {_said_of(done, labels, already)}")
+
+
+def read_rows(idx: wavedex.WaveIndex, path: Path, null: str) -> pa.Table:
+    """The rows of a file, with pointers to them where the index keeps those."""
+    if idx.definition.pointer is not None:
+        return idx.read_records(path)
+    return read_file(path, idx.definition.offered, null)
 
 
 def _said_of(done: wavedex.Appended, labels: list[str], already: bool) -> str:

@@ -17,7 +17,7 @@ import typer
 from typer.core import TyperGroup
 
 import wavedex
-from wavedex.cli import appending, inspecting, keeping, planning, reading, running
+from wavedex.cli import appending, changing, inspecting, keeping, planning, reading, running, tuning
 from wavedex.errors import WavedexError
 
 FAILED = 1
@@ -73,7 +73,7 @@ def _options(
     """Take what is said before the command's name."""
 
 
-for module in (running, reading, inspecting, planning, appending, keeping):
+for module in (running, reading, inspecting, planning, appending, keeping, changing, tuning):
     for command, example in module.COMMANDS.items():
         app.command(epilog=f"Example: {example}")(command)
 

@@ -12,6 +12,7 @@ import wavedex
 from wavedex.cli.options import AsJson, Index
 from wavedex.cli.rows import printable
 from wavedex.cli.wave import BLOCKS, EMPTY, SHADES, Wave, runs_of_style
+from wavedex.index.picture import human_bytes, lines_of, row_count
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -49,7 +50,7 @@ def _header(about: dict[str, Any]) -> Table:
     extra = about["extra_slots_max"]
     soft = f"soft: up to {extra} expired slots are still held" if extra else "soft"
     facts = {
-        "key": about["key"],
+        "key": about["key"] if isinstance(about["key"], str) else ", ".join(about["key"]),
         "time": about["time"] or "none: each append names its slot",
         "scheme": f"{about['scheme']} ({'hard: expired slots are gone' if about['hard'] else soft})",
         "update": about["update"],
@@ -59,13 +60,41 @@ def _header(about: dict[str, Any]) -> Table:
         "rows": f"{about['rows']:,}",
         "size": human_bytes(about["bytes"]),
         "commit": f"{about['commit']:,}, written at {about['written_at']}",
+        "promise": _promise(about["promise"]),
+        "written": _written(about["work"]),
+        "disks": ", ".join(about["roots"]),
     }
     for name, stream in about["streams"].items():
         facts["fed by"] = f"{name}, up to batch {stream['batch']:,}"
     grid = Table.grid(padding=(0, 2))
     for name, fact in facts.items():
+        if not fact:
+            continue
         grid.add_row(Text(name, style="dim"), Text(printable(fact)))
     return grid
+
+
+def _promise(promise: dict[str, float]) -> str:
+    """How much work a slot makes."""
+    ahead = promise["preparation_slots"]
+    return f"a slot that comes makes work for {promise['transition_slots']:g} slots" + (
+        f", and for {ahead:g} more ahead" if ahead else ""
+    )
+
+
+def _written(work: list[dict[str, Any]]) -> str:
+    """What the last transition and the last preparation wrote, and what they should have."""
+    last = {done["operation"]: done for done in work}
+    return ", ".join(
+        f"{human_bytes(last[name]['written_bytes'])} {said} "
+        f"({human_bytes(last[name]['predicted_bytes'])} were expected)"
+        for name, said in (
+            ("append", "by the last append"),
+            ("seal", "to seal the last slot"),
+            ("prepare", "ahead"),
+        )
+        if name in last
+    )
 
 
 def _pictures(about: dict[str, Any], label: Callable[[int], str], width: int) -> list[Any]:
@@ -73,19 +102,13 @@ def _pictures(about: dict[str, Any], label: Callable[[int], str], width: int) ->
     from rich.table import Table
     from rich.text import Text
 
-    delta = {} if about["open"] is None else {"open": about["open"]}
-    subs = {**about["sub_indexes"], **delta, **about["temporaries"]}
+    subs = lines_of(about)
     texts = {
-        name: (f"{sub['rows']:,} row{'s' * (sub['rows'] != 1)}", human_bytes(sub["bytes"]))
-        for name, sub in subs.items()
+        name: (row_count(sub["rows"]), human_bytes(sub["bytes"])) for name, sub in subs.items()
     }
     taken = sum(max(map(len, column)) + 2 for column in (subs, *zip(*texts.values(), strict=True)))
-    rows = {entry["slot"]: entry["rows"] for entry in about["slots"]}
-    live = [entry["slot"] for entry in about["slots"] if entry["live"]]
-    window = range(min(live), max(live) + 1)
-    held = {*live, *(slot for sub in subs.values() for slot in sub["slots"])}
-    covered = range(min(held), max(held) + 1)
-    wave = Wave(window, rows, covered, max(COLUMNS_MIN, width - taken))
+    wave = Wave.of(about, max(COLUMNS_MIN, width - taken))
+    covered = wave.covered
     grid = Table.grid(padding=(0, 2))
     for justify in ("left", "left", "right", "right"):
         grid.add_column(justify=justify, no_wrap=True)
@@ -100,17 +123,6 @@ def _pictures(about: dict[str, Any], label: Callable[[int], str], width: int) ->
     if wave.slots_per_column > 1:
         legend.append(f"{wave.slots_per_column} slots a column")
     return [axis, grid, *(Text(indent + line, style="dim") for line in legend)]
-
-
-def human_bytes(count: int) -> str:
-    """A number of bytes for people.
-
-    >>> human_bytes(1_234_567)
-    '1.2 MB'
-    """
-    from rich.filesize import decimal
-
-    return decimal(count)
 
 
 COMMANDS: dict[Callable[..., Any], str] = {inspect: "wavedex inspect sales.wx"}

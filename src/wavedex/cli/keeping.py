@@ -9,9 +9,9 @@ from typing import Annotated, Any
 import typer
 
 import wavedex
-from wavedex.cli.inspecting import human_bytes
 from wavedex.cli.options import AsJson, Index
 from wavedex.errors import Damaged
+from wavedex.index.picture import human_bytes
 
 
 def verify(index: Index, as_json: AsJson = False) -> None:

@@ -28,6 +28,9 @@ Since = Annotated[
 Until = Annotated[
     str | None, typer.Option(metavar="T", help="Rows up to this slot number, date or datetime.")
 ]
+Commit = Annotated[
+    int | None, typer.Option(metavar="N", help="The window as commit N left it, if it is kept.")
+]
 Columns = Annotated[
     str | None, typer.Option(metavar="A,B", help="The columns to show, instead of all.")
 ]

@@ -11,6 +11,7 @@ import typer
 import wavedex
 from wavedex.cli.options import (
     Columns,
+    Commit,
     Expired,
     Formats,
     Index,
@@ -37,18 +38,23 @@ def probe(
     until: Until = None,
     columns: Columns = None,
     expired: Expired = False,
+    commit: Commit = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Show the whole records to which the rows point.")
+    ] = False,
     kind: Formats = None,
     as_json: RowsAsJson = False,
     limit: Limit = LIMIT_ROWS,
 ) -> None:
     """Look up the rows of one key, oldest first."""
     chosen = chosen_format(kind, as_json)
-    idx = wavedex.open(index)
+    idx = _asked(index, commit)
     parsed = idx.definition.spec.key_type.parse(key)
     wanted = column_names(columns)
-    found = idx.probe(parsed, since, until, _with_time(wanted, idx.definition.time), expired)
-    if idx.definition.time is not None:
-        found = found.sort_by(idx.definition.time)
+    time = idx.definition.time
+    found = idx.probe(parsed, since, until, _with_time(wanted, time), expired, follow)
+    if time is not None:
+        found = found.sort_by(time)
     if wanted is not None:
         found = found.select(wanted)
     write_rows(found.to_reader(), chosen, limit)
@@ -60,6 +66,7 @@ def scan(
     until: Until = None,
     columns: Columns = None,
     expired: Expired = False,
+    commit: Commit = None,
     sql: Annotated[
         str | None,
         typer.Option(metavar="QUERY", help="A query of DuckDB's over the table `entries`."),
@@ -70,7 +77,7 @@ def scan(
 ) -> None:
     """Read all rows of the window, or ask SQL of them."""
     chosen = chosen_format(kind, as_json)
-    entries: pa.RecordBatchReader = wavedex.open(index).scan(
+    entries: pa.RecordBatchReader = _asked(index, commit).scan(
         since, until, column_names(columns), expired, dictionaries=sql is not None
     )
     if sql is None:
@@ -78,6 +85,11 @@ def scan(
         return
     with querying(entries.read_all(), sql) as answer:
         write_rows(answer, chosen, limit)
+
+
+def _asked(index: str, commit: int | None) -> wavedex.WaveIndex | wavedex.Snapshot:
+    """The index, or its window at a commit."""
+    return wavedex.open(index) if commit is None else wavedex.open(index, commit=commit)
 
 
 def _with_time(columns: list[str] | None, time: str | None) -> list[str] | None:

@@ -8,14 +8,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from wavedex.cli.rows import printable
-from wavedex.errors import SparkMissing
+from wavedex.extras import check_installed
 
 if TYPE_CHECKING:
     from wavedex.spark.pipeline import Pipeline
@@ -40,8 +39,7 @@ def run(
     if check:
         typer.echo(printable(f"{pipeline} is fine: {_said_of(read)}"))
         return
-    if find_spec("pyspark") is None:
-        raise SparkMissing("Spark is not installed. Install it: pip install 'wavedex[spark]'")
+    check_installed("pyspark")
     runner = import_module("wavedex.spark.runner")
     with _progress(_said_of(read)) as tell:
         runner.run(read, once=once, tell=tell)

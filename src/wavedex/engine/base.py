@@ -12,12 +12,13 @@ from typing import Protocol
 
 import pyarrow as pa
 
+from wavedex.engine.homes import place
 from wavedex.engine.shard import ShardTask, Workshop, needs_writing, run_shard, stem_prefix
 from wavedex.errors import Damaged, WriteFailed
-from wavedex.log import DATA, Manifest, SubIndex
+from wavedex.log import DATA, Manifest, SubIndex, base_of
 from wavedex.plan import Operation, apply
 from wavedex.store.part import Part
-from wavedex.store.reading import split_by_shard
+from wavedex.store.reading import split_by_shard, split_keys
 
 Parts = dict[str, tuple[Part, ...]]
 """What each sub-index and temporary is made of in one shard."""
@@ -34,6 +35,10 @@ class Rows(Protocol):
     def staged(self) -> tuple[tuple[Part, ...], ...]:
         """The parts of each shard, or nothing at all."""
 
+    @property
+    def mixed(self) -> bool:
+        """Whether those parts have rows of other shards too."""
+
 
 class Engine(ABC):
     """Runs plans over all shards of an index."""
@@ -49,14 +54,19 @@ class Engine(ABC):
         rows: Rows,
         oldest_kept: int,
         token: str,
+        erased: pa.Array | None = None,
     ) -> dict[str, SubIndex]:
         """The sub-indexes and temporaries after the operations, their new files written and lasting.
 
-        Where it raises, the files that it had begun are removed again.
+        Rows of the keys `erased` are in none of them then. Where it raises, the files that it had begun are removed again.
         """
         subs = manifest.everything
+        layout = apply({name: sub.slots for name, sub in subs.items()}, operations)
+        homes = place(self.workshop.files.homes(DATA), subs, layout)
         commit = manifest.commit + 1
-        shares = split_by_shard(rows.batch, self.workshop.spec, self.shards)
+        spec = self.workshop.spec
+        shares = split_by_shard(rows.batch, spec, self.shards)
+        doomed = split_keys(spec.key_type, erased, self.shards) if erased is not None else {}
         tasks = [
             ShardTask(
                 shard=shard,
@@ -65,6 +75,11 @@ class Engine(ABC):
                 constituents=frozenset(manifest.shown),
                 arriving=shares[shard],
                 staged=rows.staged[shard] if rows.staged else (),
+                shards=self.shards,
+                mixed=rows.mixed,
+                erased=doomed[shard][0] if shard in doomed else None,
+                homes=homes,
+                draining=frozenset(manifest.draining),
                 commit=commit,
                 oldest_kept=oldest_kept,
                 token=token,
@@ -85,7 +100,6 @@ class Engine(ABC):
         except BaseException:
             self.discard(commit, token)
             raise
-        layout = apply({name: sub.slots for name, sub in subs.items()}, operations)
         return {
             name: SubIndex(slots, tuple(result[name] for result in results))
             for name, slots in layout.items()
@@ -95,9 +109,9 @@ class Engine(ABC):
         """Remove the files of an attempt that will not be committed."""
         files = self.workshop.files
         prefix = stem_prefix(commit, token)
-        for name in files.list(DATA):
-            if f"{DATA}/{name}".startswith(prefix):
-                files.remove(f"{DATA}/{name}")
+        for name in files.names_in(DATA):
+            if base_of(name).startswith(prefix):
+                files.remove(name)
 
     def _results(self, tasks: list[ShardTask]) -> list[Parts]:
         """The results of all shares. Those that write nothing are worth neither a thread nor a task of Spark's."""

@@ -31,18 +31,18 @@ _JAVA_CLASS = re.compile(r"^: [\w.$]+: ")
 
 
 class SparkEngine(Engine):
-    """Runs the shares as tasks. `open_workshop` opens the index again on an executor."""
+    """Runs the shares as tasks. `open_workshop` says on an executor what to work with, if not with the same."""
 
     def __init__(
         self,
         workshop: Workshop,
         shards: int,
         context: SparkContext,
-        open_workshop: Callable[[], Workshop],
+        open_workshop: Callable[[], Workshop] | None = None,
     ) -> None:
         super().__init__(workshop, shards)
         self._context = context
-        self._open_workshop = open_workshop
+        self._open_workshop = open_workshop or (lambda: workshop)
 
     def _run_all(self, tasks: list[ShardTask]) -> list[Parts]:
         open_workshop = self._open_workshop

@@ -2,11 +2,12 @@
 
 - `packed-shadow` writes a changed sub-index anew, packed, next to the old one.
 - `runs` writes only what arrives, as a packed part of its own next to the others; a merge makes one part of them later.
-- `in-place` writes into the sub-index's own files, into room that no reader looks at.
-- `simple-shadow` copies the files of a sub-index that readers use and updates the copy in place.
+- `in-place` adds to the sub-index itself, where no reader looks.
+- `simple-shadow` copies a sub-index that readers use and updates the copy in place.
 
-The first two never change a file, so copies and slots taken over from another sub-index cost nothing but a mention.
-Knows stores and drafts, and no scheme.
+The first two never change a part, so copies and slots taken over from another sub-index cost nothing but a mention, and any
+package that can build an index will do. The other two need one that can be added to.
+Knows formats and drafts, and no scheme.
 """
 
 from __future__ import annotations
@@ -22,13 +23,11 @@ from wavedex.errors import TooLarge, UnknownScheme
 from wavedex.slots import Slotting
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
-from wavedex.store.contiguous import build_contiguous, copy_contiguous
 from wavedex.store.entries import EntrySpec
-from wavedex.store.formats import FORMATS, Build
-from wavedex.store.inplace import Updater
+from wavedex.store.formats import FORMATS
+from wavedex.store.package import Format, Site, Updatable
 from wavedex.store.part import Part, Slots
 from wavedex.store.pieces import Piece, Pieces
-from wavedex.store.records import RecordFormat
 
 
 @dataclass
@@ -36,7 +35,9 @@ class Bench:
     """What a technique works with in one shard.
 
     `present` are the parts that readers see now. Rows arrive as `staged` parts, which lie on disk already, or in memory:
-    `rows_of` gives those of some slots. `stem` makes names for new files, and `build` writes parts that never change.
+    `rows_of` gives those of some slots. `arriving` are the slots of both. `stem` makes names for new files, in the folder
+    `home`, one of `homes`; `format` writes and changes parts, at `site`. `is_draining` says that parts are from before a migration, of
+    which readers may hold commits that nobody knows of: they are left as they are.
     """
 
     files: AnyFiles
@@ -44,17 +45,31 @@ class Bench:
     slotting: Slotting
     present: tuple[Part, ...]
     staged: tuple[Part, ...]
+    arriving: Slots
     rows_of: Callable[[Slots], pa.RecordBatch]
-    stem: Callable[[], str]
-    build: Build
-    updater: Updater
+    home: str
+    homes: frozenset[str]
+    name: Callable[[], str]
+    is_draining: bool
+    format: Format
+    site: Site
     written: dict[object, tuple[Part, ...]] = field(default_factory=dict)
+
+    def stem(self) -> str:
+        """How the names of the files of a new part begin."""
+        return f"{self.home}/{self.name()}"
 
     def sources(self, draft: Draft) -> tuple[Part, ...]:
         """The parts from which a draft gains slots, showing only those: of the present snapshot, and staged ones."""
         shown = [part.show(draft.old) for part in self.present]
         shown += [part.show(draft.arriving) for part in self.staged]
         return tuple(part for part in shown if part.shown)
+
+    @property
+    def updates(self) -> Updatable:
+        """What changes parts. REQUIRES: the format can be added to, which is checked when an index is created."""
+        assert self.format.updates is not None
+        return self.format.updates(self.site)
 
     def in_memory(self, draft: Draft) -> Slots:
         """The slots that a draft gains from memory."""
@@ -96,7 +111,7 @@ class Technique(Protocol):
     def formats(self) -> tuple[str, ...]:
         """The formats that its parts may have."""
 
-    def check(self, spec: EntrySpec) -> None:
+    def check(self, spec: EntrySpec, format: Format) -> None:  # noqa: A002 - what it is
         """Raise BadDefinition where entries like these cannot be kept so."""
 
     def writes(self, draft: Draft, bench: Bench) -> bool:
@@ -104,6 +119,9 @@ class Technique(Protocol):
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         """Write what the draft needs and return its parts."""
+
+    def write(self, rows: pa.RecordBatch, held: Slots, bench: Bench) -> Part:
+        """Write rows of some slots as one new part. REQUIRES: at least one row."""
 
 
 @dataclass(frozen=True)
@@ -114,9 +132,13 @@ class Immutable:
     defers_merges: bool
     changes_files: bool = False
     writes_into_files: bool = False
-    formats: tuple[str, ...] = tuple(FORMATS)
 
-    def check(self, spec: EntrySpec) -> None:
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """All of them: every format builds."""
+        return tuple(FORMATS)
+
+    def check(self, spec: EntrySpec, format: Format) -> None:  # noqa: A002 - what it is
         """What can be kept is for the format to say."""
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
@@ -137,9 +159,12 @@ class Immutable:
     def writes(self, draft: Draft, bench: Bench) -> bool:
         if bench.in_memory(draft):
             return True
-        parts = (*draft.own, *bench.sources(draft))
-        is_packed = len(parts) <= 1 and all(part.is_whole for part in parts)
-        return not is_packed and (draft.merged or not self.defers_merges)
+        if self.defers_merges and not draft.merged:
+            return False
+        return not bench.format.is_packed((*draft.own, *bench.sources(draft)))
+
+    def write(self, rows: pa.RecordBatch, held: Slots, bench: Bench) -> Part:
+        return bench.format.build(bench.files, bench.spec, bench.stem(), Pieces.of(rows), held)
 
     def _write(self, parts: tuple[Part, ...], arriving: Slots, bench: Bench) -> tuple[Part, ...]:
         """Write one packed part; what two drafts share is written once."""
@@ -150,48 +175,68 @@ class Immutable:
             bench.written[shared] = (
                 ()
                 if rows is None
-                else (bench.build(bench.files, bench.spec, bench.stem(), rows, held),)
+                else (bench.format.build(bench.files, bench.spec, bench.stem(), rows, held),)
             )
         return bench.written[shared]
 
 
 @dataclass(frozen=True)
 class InPlace:
-    """Files that are written into: `in-place`, and `simple-shadow`, which copies what readers use first."""
+    """Parts that are added to: `in-place`, and `simple-shadow`, which copies what readers use first.
+
+    Slots leave a part by deletion where its format has one; where it has none, what is left is written anew.
+    """
 
     name: str
     changes_files: bool
     defers_merges: bool = False
     writes_into_files: bool = True
-    formats: tuple[str, ...] = ("arrow",)
 
-    def check(self, spec: EntrySpec) -> None:
-        RecordFormat(spec)
+    @property
+    def formats(self) -> tuple[str, ...]:
+        """Those that can be added to."""
+        return tuple(name for name, format_ in FORMATS.items() if format_.updates is not None)
+
+    def check(self, spec: EntrySpec, format: Format) -> None:  # noqa: A002 - what it is
+        format.check_updates(spec)
 
     def writes(self, draft: Draft, bench: Bench) -> bool:
         return draft != Draft(draft.parts)
 
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
-        found = bench.read(bench.sources(draft), bench.in_memory(draft))
-        rows = None if found is None else found.batch()
+        if not self.writes(draft, bench):
+            return draft.parts
+        updates = bench.updates
+        sources = bench.sources(draft)
         added = draft.old | draft.arriving
         part: Part | None = draft.parts[0] if draft.parts else None
+        doomed = frozenset() if part is None else part.held & draft.deleted
+        is_fixed = bench.is_draining or not bench.format.is_updatable(draft.parts)
+        if part is not None and (is_fixed or (doomed and not bench.format.deletes)):
+            # What another technique left, or what cannot be deleted from, is written anew.
+            sources = (*draft.own, *sources)
+            added = added.union(*(left.shown for left in draft.own))
+            part, doomed = None, frozenset()
+        found = bench.read(sources, bench.in_memory(draft))
+        rows = None if found is None else found.batch()
         if part is not None:
-            doomed = part.held & draft.deleted
             is_changed = rows is not None or bool(doomed)
             is_shadowed = is_changed and not self.changes_files and part in bench.present
             if draft.copied or is_shadowed:
-                part = copy_contiguous(bench.files, bench.spec, bench.stem(), part)
+                part = updates.copy(part, bench.stem())
             for first, last in part.runs(doomed):
                 dead = bench.slotting.start(first), bench.slotting.stop(last)
                 slots = frozenset(range(first, last + 1))
-                part = part and bench.updater.delete(part, bench.stem(), dead, slots)
+                part = part and updates.delete(part, bench.stem(), dead, slots)
         if rows is not None:
             if part is None:
-                part = build_contiguous(bench.files, bench.spec, bench.stem(), rows, added)
+                part = self.write(rows, added, bench)
             else:
-                part = bench.updater.add(part, bench.stem(), rows, added)
+                part = updates.add(part, bench.stem(), rows, added)
         return () if part is None else (part,)
+
+    def write(self, rows: pa.RecordBatch, held: Slots, bench: Bench) -> Part:
+        return bench.updates.build(bench.stem(), rows, held)
 
 
 TECHNIQUES: dict[str, Technique] = {

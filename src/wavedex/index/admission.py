@@ -58,7 +58,7 @@ def admit(
         slots = [number for number in slots if number > state.newest]
     if slots:
         # Slots that are open are not empty, and no row may push them out from afar.
-        check_gaps(sorted(manifest.open_slots.union(slots)), state, definition)
+        check_gaps(sorted(manifest.open_slots.union(slots)), {*slots}, state, definition)
     return Admitted(rows.only(slots), slots, {number: identities[number] for number in slots}, late)
 
 
@@ -122,15 +122,17 @@ def _check_passed(
         )
 
 
-def check_gaps(slots: list[int], state: WaveState | None, definition: Definition) -> None:
-    """Raise GapTooLarge where more empty slots lie between two than the index allows."""
+def check_gaps(
+    slots: list[int], new: set[int], state: WaveState | None, definition: Definition
+) -> None:
+    """Raise GapTooLarge where more empty slots lie before or after a new one than the index allows."""
     known = slots if state is None else [state.newest, *slots]
     for before, after in pairwise(known):
         empty = after - before - 1
-        if empty > definition.max_gap:
+        if new & {before, after} and empty > definition.gap_limit:
             label = definition.slotting.label
             raise GapTooLarge(
                 f"Between slot {before} ({label(before)}) and slot {after} ({label(after)}) there are "
-                f"{empty} empty slots, more than max_gap={definition.max_gap}. If the times are right, "
+                f"{empty} empty slots, more than max_gap={definition.gap_limit}. If the times are right, "
                 "append empty slots with slot=, or create the index with a larger max_gap."
             )

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 
 from wavedex.index import admission
 from wavedex.index.arriving import Arriving
-from wavedex.index.definition import Definition
 from wavedex.index.writer import Writer, state_of
 from wavedex.log import Manifest
 from wavedex.plan import Amend, Operation
@@ -41,7 +40,6 @@ class Appended:
 
 def append(
     writer: Writer,
-    definition: Definition,
     bring: Bring,
     number: int | None,
     marks: Mapping[str, str] | None = None,
@@ -51,12 +49,13 @@ def append(
     `marks` are noted in the same commit: how far the sources of the rows have come.
     """
     with writer.writing() as manifest, bring(manifest) as arriving:
+        definition = writer.definition
         state = state_of(manifest)
         admitted = admission.admit(arriving, number, state, manifest, definition)
         if not admitted.slots:
             return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
         manifest = writer.prepare(manifest)
-        plan, state = writer.plan(manifest, admitted.slots)
+        plan, state = writer.plan(manifest, admitted.slots, admitted.rows.counts)
         fresh = admitted.rows.only(frozenset().union(*state.indexes.values()))
         oldest = state.newest - definition.window + 1
         delivered = {**manifest.delivered, **admitted.identities}
@@ -87,10 +86,10 @@ def append(
     )
 
 
-def amend(writer: Writer, definition: Definition, bring: Bring) -> Appended:
+def amend(writer: Writer, bring: Bring) -> Appended:
     """Add late rows to slots that are in the window."""
     with writer.writing() as manifest, bring(manifest) as arriving:
-        rows, late = admission.admit_late(arriving, manifest, definition)
+        rows, late = admission.admit_late(arriving, manifest, writer.definition)
         if not rows.rows:
             return Appended(manifest.commit, null_keys=arriving.null_keys, late=late)
         manifest = writer.prepare(manifest)
@@ -99,7 +98,7 @@ def amend(writer: Writer, definition: Definition, bring: Bring) -> Appended:
             manifest,
             "amend",
             amendments(manifest, slots),
-            state_of(manifest),
+            writer.grown(manifest, rows.counts),
             rows,
             counts={"rows": rows.rows, "null_keys": arriving.null_keys, "late": late},
         )

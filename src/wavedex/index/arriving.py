@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import reduce
 from typing import Any
 
 import numpy as np
@@ -19,8 +20,9 @@ import pyarrow.types as pt
 from wavedex import slots as slotting
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import PLAIN, Definition
+from wavedex.index.tables import to_table
 from wavedex.store import compute as pc
-from wavedex.store.arrow import empty_batch, to_arrow
+from wavedex.store.arrow import empty_batch, to_arrow, to_numpy
 from wavedex.store.content import add_content, hash_rows
 from wavedex.store.entries import SLOT_COLUMN, one_batch
 from wavedex.store.part import Part
@@ -58,7 +60,8 @@ NO_ROWS = Found(0, 0, -(2**63))
 class Arriving:
     """Rows that arrived: what was found for each slot, the rows themselves, and how many had no key and were skipped.
 
-    The rows are in memory (`batch`), or were written as parts already (`staged`, shard by shard).
+    The rows are in memory (`batch`), or were written as parts already (`staged`, shard by shard; where they are `mixed`,
+    those parts have rows of other shards too).
     """
 
     summary: Mapping[int, Found]
@@ -66,6 +69,7 @@ class Arriving:
     batch: pa.RecordBatch
     slots: I64
     staged: tuple[tuple[Part, ...], ...] = ()
+    mixed: bool = False
 
     @property
     def identity(self) -> str:
@@ -79,6 +83,11 @@ class Arriving:
     def rows(self) -> int:
         """How many rows there are."""
         return sum(found.rows for found in self.summary.values())
+
+    @property
+    def counts(self) -> dict[int, int]:
+        """How many rows there are for each slot."""
+        return {slot: found.rows for slot, found in self.summary.items()}
 
     def only(self, slots: Iterable[int]) -> Arriving:
         """The rows of some slots."""
@@ -110,7 +119,7 @@ def summarise(batch: pa.RecordBatch, slots: I64, ordinals: I64) -> dict[int, Fou
 
 def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
     """Check what a user handed in. Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes or BadTime."""
-    table = _fit(_to_table(data), definition)
+    table = _fit(to_table(data), definition)
     table, null_keys = _without_null_keys(table, definition)
     if definition.time is None:
         if slot is None:
@@ -134,31 +143,20 @@ def nothing(definition: Definition) -> Arriving:
     return Arriving({}, 0, empty_batch(definition.spec.schema), np.zeros(0, np.int64))
 
 
-def _to_table(data: Any) -> pa.Table:
-    if isinstance(data, pa.Table):
-        return data
-    if isinstance(data, pa.RecordBatch):
-        return pa.Table.from_batches([data])
-    if hasattr(data, "__arrow_c_stream__"):
-        return pa.table(data)
-    raise SchemaMismatch(
-        f"Cannot read a {type(data).__name__} as a table. Pass a pyarrow Table or RecordBatch, or a "
-        "pandas or Polars data frame."
-    )
-
-
 def _fit(table: pa.Table, definition: Definition) -> pa.Table:
     """The columns of the schema, in its order and types."""
     names = [name for name in table.column_names if not _PANDAS_INDEX.fullmatch(name)]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise SchemaMismatch(f"The batch has the column {min(twice)!r} twice. Rename one of them.")
-    missing = [field.name for field in definition.schema if field.name not in names]
+    made = {definition.position} - {None}
+    missing = [field.name for field in definition.schema if field.name not in {*names, *made}]
     if missing:
         raise MissingColumn(
             f"The batch lacks {', '.join(map(repr, missing))}. It has {', '.join(names) or 'no columns'}."
         )
-    unknown = [name for name in names if name not in definition.accepted]
+    known = {*definition.offered.names, *definition.schema.names}
+    unknown = [name for name in names if name not in known]
     if unknown:
         raise SchemaMismatch(
             f"The index has no column {', '.join(map(repr, unknown))}. Drop it from the batch, or "
@@ -170,17 +168,54 @@ def _fit(table: pa.Table, definition: Definition) -> pa.Table:
 
 
 def _exploded(table: pa.Table, definition: Definition) -> pa.Table:
-    """A record with a list of keys is one row for each of them; one with none of them is no row."""
-    keys = table.column(definition.key)
-    if not is_list(keys.type) or is_list(definition.schema.field(definition.key).type):
-        return table
-    # Arrow counts the values below a list that is null in one of these functions and not in the other.
-    table = table.filter(pc.is_valid(keys))
-    keys = table.column(definition.key).combine_chunks()
-    records = table.take(pc.list_parent_indices(keys))
-    return records.set_column(
-        table.column_names.index(definition.key), definition.key, pc.list_flatten(keys)
-    )
+    """A record with a list of keys is one row for each of them; one with none of them is no row.
+
+    Raises SchemaMismatch where there are several lists.
+    """
+    lists = [
+        name
+        for name in definition.key_names
+        if is_list(table.column(name).type) and not is_list(definition.schema.field(name).type)
+    ]
+    if len(lists) > 1:
+        raise SchemaMismatch(
+            f"The columns {' and '.join(map(repr, lists))} are lists, and only one column of a key may be. Make "
+            "rows of the others before you append."
+        )
+    if lists and definition.position in table.column_names:
+        raise SchemaMismatch(
+            f"The batch has both lists of keys and the column {definition.position!r}, which is made of them. Drop it."
+        )
+    if lists:
+        columns = [_without_views(column) for column in table.columns]
+        table = pa.table(columns, names=table.column_names)
+    for name in lists:
+        # Arrow counts the values below a list that is null in one of these functions and not in the other.
+        table = table.filter(pc.is_valid(table.column(name)))
+        keys = table.column(name).combine_chunks()
+        parents = pc.list_parent_indices(keys)
+        place = table.column_names.index(name)
+        table = table.take(parents).set_column(place, name, pc.list_flatten(keys))
+        if definition.position is not None:
+            lengths = to_numpy(pc.list_value_length(keys)).astype(np.int64)
+            firsts = np.cumsum(lengths) - lengths
+            positions = np.arange(len(parents)) - firsts[to_numpy(parents)]
+            table = table.append_column(definition.position, to_arrow(positions.astype(np.int32)))
+    if definition.position is not None and definition.position not in table.column_names:
+        positions = to_arrow(np.zeros(table.num_rows, np.int32))
+        table = table.append_column(definition.position, positions)
+    return table
+
+
+def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """A column of views, or of lists of them, as what they are kept as: Arrow cannot take from them."""
+    if not is_list(column.type):
+        return column.cast(PLAIN.get(column.type, column.type))
+    values = column.type.value_type
+    if values not in PLAIN:
+        return column
+    kind = pa.large_list if pt.is_large_list(column.type) else pa.list_
+    return column.cast(kind(PLAIN[values]))
 
 
 def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
@@ -262,12 +297,20 @@ def _without_null_keys(table: pa.Table, definition: Definition) -> tuple[pa.Tabl
             f"{nulls} of {table.num_rows} rows have no {definition.time!r}. Every row needs a time; "
             "leave those rows out."
         )
-    keys = table.column(definition.key)
-    if not keys.null_count:
+    columns = [table.column(name) for name in definition.key_names]
+    if not any(column.null_count for column in columns):
         return table, 0
+    whole = reduce(pc.and_, map(pc.is_valid, columns))
+    left = table.filter(whole)
+    null_keys = table.num_rows - left.num_rows
     if definition.nulls == "error":
-        raise NullKeys(
-            f"{keys.null_count} of {table.num_rows} rows have no {definition.key!r}. Leave them out, "
-            "or create the index with nulls='skip'."
-        )
-    return table.filter(pc.is_valid(keys)), keys.null_count
+        raise no_keys(definition, null_keys, table.num_rows)
+    return left, null_keys
+
+
+def no_keys(definition: Definition, null_keys: int, total: int) -> NullKeys:
+    """What to say of rows without a key."""
+    names = " or no ".join(map(repr, definition.key_names))
+    return NullKeys(
+        f"{null_keys} of {total} rows have no {names}. Leave them out, or create the index with nulls='skip'."
+    )

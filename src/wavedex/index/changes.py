@@ -76,7 +76,7 @@ class ChangeFeed:
             try:
                 # Where files are updated in place, the commits are held so that nobody writes into their room.
                 with contextlib.ExitStack() as pins:
-                    if self._definition.technique.changes_files:
+                    if any(part.content is not None for part in (*change.entered, *change.left)):
                         for number in (change.commit, change.since):
                             if number is not None:
                                 pins.enter_context(self._files.pin(manifest_name(number)))
@@ -109,7 +109,8 @@ def find_changes(
     new = window_of(definition, after)
     old_rows = {} if before is None else before.rows
     same = {slot for slot in old & new if old_rows.get(slot, 0) == after.rows.get(slot, 0)}
-    for shard in range(definition.shards):
+    # Where a commit has other shards than the one before, rows have moved, but only whole slots can have left.
+    for shard in range(max(map(_shards, (before or after, after)))):
         left = [] if before is None else _showing(before, shard, old - same)
         entered = _showing(after, shard, new - same)
         common = {_piece(part) for part in left} & {_piece(part) for part in entered}
@@ -137,8 +138,13 @@ def read_change(files: AnyFiles, definition: Definition, change: ShardChange) ->
 
 def _showing(manifest: Manifest, shard: int, slots: Slots | set[int]) -> list[Part]:
     """The parts of one shard that readers see, showing some slots only."""
-    shown = (part.show(slots) for sub in manifest.shown.values() for part in sub.shards[shard])
+    subs = manifest.shown.values()
+    shown = (part.show(slots) for sub in subs for part in (*sub.shards, *((),) * shard)[shard])
     return [part for part in shown if part.shown]
+
+
+def _shards(manifest: Manifest) -> int:
+    return max((len(sub.shards) for sub in manifest.shown.values()), default=0)
 
 
 def _piece(part: Part) -> tuple[tuple[str, ...], Slots]:

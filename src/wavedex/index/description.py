@@ -7,6 +7,7 @@ from typing import Any
 from wavedex.index.definition import Definition
 from wavedex.index.snapshot import window_of
 from wavedex.log import Manifest, SubIndex
+from wavedex.plan import promise
 
 
 def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
@@ -14,21 +15,26 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
     window = window_of(definition, manifest)
     label = definition.slotting.label
     held = frozenset().union(window, *(sub.slots for sub in manifest.shown.values()))
+    draining = {name: sub for name, sub in manifest.draining.items() if not sub.is_over}
     rows = {slot: manifest.rows.get(slot, 0) for slot in sorted(held)}
     return {
         "commit": manifest.commit,
         "written_at": manifest.written_at,
         "columns": {field.name: str(field.type) for field in definition.schema},
-        "key": definition.key,
+        "key": definition.key if isinstance(definition.key, str) else list(definition.key),
         "time": definition.time,
         "scheme": definition.scheme_name,
         "update": definition.update,
         "format": definition.format,
+        "roots": list(definition.roots),
         "window": definition.window,
         "indexes": definition.indexes,
         "shards": definition.shards,
-        "hard": definition.scheme.hard,
-        "extra_slots_max": definition.scheme.extra_slots,
+        "hard": definition.scheme.hard and not draining,
+        "extra_slots_max": definition.scheme.extra_slots
+        + sum(len(sub.slots) - 1 for sub in draining.values()),
+        "promise": _promise(definition),
+        "work": [done._asdict() for done in manifest.work],
         "rows": sum(rows[slot] for slot in window),
         "bytes": sum(file.bytes for file in manifest.files.values()),
         "slots": [
@@ -42,6 +48,7 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
             for slot in rows
         ],
         "sub_indexes": {name: _describe(sub) for name, sub in manifest.indexes.items()},
+        "draining": {name: _describe(sub) for name, sub in draining.items()},
         "temporaries": {name: _describe(sub) for name, sub in manifest.temps.items()},
         "open": None if manifest.open is None else _describe(manifest.open),
         "streams": {
@@ -50,6 +57,17 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
         },
         "preparation_owed": bool(manifest.owed),
         "totals": dict(manifest.totals),
+    }
+
+
+def _promise(definition: Definition) -> dict[str, Any]:
+    """How much work the scheme makes of a slot, in slots, and how it is divided."""
+    made = promise(definition.scheme)
+    return {
+        "transition_slots": round(made.transition_slots, 3),
+        "preparation_slots": round(made.preparation_slots, 3),
+        "transition_share": round(made.transition_share, 3),
+        "preparation_share": round(1 - made.transition_share, 3),
     }
 
 

@@ -73,7 +73,6 @@ class _Sorted:
 
 def feed(
     writer: Writer,
-    definition: Definition,
     bring: Bring,
     batch: Batch,
     set_aside: Callable[[Arriving], object] | None = None,
@@ -83,9 +82,10 @@ def feed(
     Raises PreparationOwed where the batch is in and only what follows failed.
     """
     with writer.writing() as manifest:
+        definition = writer.definition
         progress = _check_turn(manifest, batch)
         if progress is not None and progress.batch == batch.number:
-            manifest, sealed = _seal(writer, definition, manifest, progress.watermark)
+            manifest, sealed = _seal(writer, manifest, progress.watermark)
             writer.finish(manifest)
             return Fed(manifest.commit, sealed=sealed, repeated=True)
         before = None if progress is None else progress.watermark
@@ -100,7 +100,7 @@ def feed(
                 manifest,
                 "feed",
                 _operations(manifest, frozenset(rows.entering.summary)),
-                state_of(manifest),
+                writer.grown(manifest, rows.entering.counts),
                 rows.entering,
                 counts={
                     "rows": rows.entering.rows,
@@ -110,7 +110,7 @@ def feed(
                 streams={batch.stream: Progress(batch.number, watermark)},
             )
         try:
-            manifest, sealed = _seal(writer, definition, manifest, watermark)
+            manifest, sealed = _seal(writer, manifest, watermark)
         except Exception as error:
             raise PreparationOwed(
                 f"The batch is in the index as commit {manifest.commit}, but sealing the slots that are over "
@@ -176,7 +176,7 @@ def _check_ahead(entering: Arriving, manifest: Manifest, definition: Definition)
     newest = _LEAST - 1 if state is None else state.newest
     ahead = {slot for slot in entering.summary if slot > newest} - manifest.open_slots
     if ahead:
-        check_gaps(sorted(manifest.open_slots | ahead), state, definition)
+        check_gaps(sorted(manifest.open_slots | ahead), ahead, state, definition)
 
 
 def _operations(manifest: Manifest, slots: Slots) -> list[Operation]:
@@ -193,10 +193,9 @@ def _follow(watermark: int | None, entering: Arriving, delay: int) -> int | None
     return max([*known, *latest], default=None)
 
 
-def _seal(
-    writer: Writer, definition: Definition, manifest: Manifest, watermark: int | None
-) -> tuple[Manifest, list[int]]:
+def _seal(writer: Writer, manifest: Manifest, watermark: int | None) -> tuple[Manifest, list[int]]:
     """Seal the slots that end at the watermark or before."""
+    definition = writer.definition
     if watermark is None or watermark < _LEAST:
         return manifest, []
     last = int(definition.slotting.slots_of(np.array([watermark]))[0]) - 1
@@ -206,7 +205,7 @@ def _seal(
     if not sealed:
         return manifest, []
     manifest = writer.prepare(manifest)
-    plan, state = writer.plan(manifest, sealed)
+    plan, state = writer.plan(manifest, sealed, {})
     oldest = state.newest - definition.window + 1
     delivered = {**manifest.delivered, **dict.fromkeys(sealed, STREAMED)}
     manifest = writer.commit(

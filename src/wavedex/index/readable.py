@@ -7,22 +7,19 @@ together. An index answers from a snapshot of its newest commit, a snapshot from
 from __future__ import annotations
 
 import contextlib
+import mmap
 import os
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadKey
-from wavedex.store import compute as pc
-from wavedex.store.arrow import to_arrow
 from wavedex.store.codes import dictionary_of, shared_words
-from wavedex.store.reading import Shard, shard_of, shard_of_one
+from wavedex.store.reading import Shard, shard_of_one
 
 if TYPE_CHECKING:
     from wavedex.index.snapshot import Snapshot, Target
@@ -39,7 +36,8 @@ class Readable(ABC):
     """The reading methods. Rows come in no promised order, and with the columns of the schema only.
 
     In `since` and `until`, slot numbers and dates mean their whole interval and a datetime is compared with the row's own
-    time; both ends are included. `columns` chooses columns; `expired` also shows what a soft window still holds.
+    time; both ends are included. `columns` chooses columns; `expired` also shows what a soft window still holds. With
+    `follow`, the whole records to which the entries point are fetched, one for each entry, and `columns` are theirs.
     """
 
     @abstractmethod
@@ -53,6 +51,7 @@ class Readable(ABC):
         until: Any = None,
         columns: Sequence[str] | None = None,
         expired: bool = False,
+        follow: bool = False,
     ) -> pa.Table:
         """The entries of one key (IndexProbe, and TimedIndexProbe with `since` or `until`).
 
@@ -69,7 +68,7 @@ class Readable(ABC):
             found = shard.probe(plain, hashed, within)
             if found is not None:
                 batches.append(found)
-        return snapshot.table(batches, columns)
+        return snapshot.table(batches, columns, follow)
 
     def probe_many(
         self,
@@ -78,22 +77,11 @@ class Readable(ABC):
         until: Any = None,
         columns: Sequence[str] | None = None,
         expired: bool = False,
+        follow: bool = False,
     ) -> pa.Table:
         """The entries of several keys in one table; a key that is given twice is answered once."""
-        if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
-            raise BadKey(f"{keys!r} is not several keys. Pass a list, or use probe for one key.")
         snapshot = self._current()
-        key_type = snapshot.definition.spec.key_type
-        wanted = pc.unique(key_type.array(keys))
-        hashes = key_type.hash_array(wanted)
-        owners = shard_of(hashes, snapshot.definition.shards)
-        calls: list[Callable[[], pa.RecordBatch]] = []
-        for number in np.unique(owners).tolist():
-            mine = owners == number
-            some, some_hashes = wanted.filter(to_arrow(mine)), hashes[mine]
-            for shard, within in snapshot.targets(number, since, until, expired):
-                calls.append(partial(shard.probe_many, some, some_hashes, within))
-        return snapshot.table(_call_all(calls, len(wanted)), columns)
+        return snapshot.table([*snapshot.entries_of(keys, since, until, expired)], columns, follow)
 
     def probe_range(
         self,
@@ -103,6 +91,7 @@ class Readable(ABC):
         until: Any = None,
         columns: Sequence[str] | None = None,
         expired: bool = False,
+        follow: bool = False,
     ) -> pa.Table:
         """The entries whose keys lie between two, both included."""
         snapshot = self._current()
@@ -112,7 +101,7 @@ class Readable(ABC):
             shard.probe_range(least, most, within)
             for shard, within in snapshot.all_targets(since, until, expired)
         ]
-        return snapshot.table(batches, columns)
+        return snapshot.table(batches, columns, follow)
 
     def scan(
         self,
@@ -131,24 +120,7 @@ class Readable(ABC):
         snapshot = self._current()
         names = snapshot.names(columns)
         targets = snapshot.all_targets(since, until, expired)
-        words = _words_of(snapshot, [s for s, _ in targets], names) if dictionaries else {}
-
-        def batches(held: Snapshot) -> Iterator[pa.RecordBatch]:
-            # The reader holds the snapshot for as long as it is read.
-            def stream(some: Sequence[Target]) -> Iterator[pa.RecordBatch]:
-                for shard, within in some:
-                    yield from shard.stream(within, names, words)
-
-            whole = [target for target in targets if target[1] is None]
-            cut = [target for target in targets if target[1] is not None]
-            if sum(shard.part.rows for shard, _ in cut) < ROWS_MANY:
-                yield from stream([*whole, *cut])
-                return
-            # Rows are copied in the background while those that are handed over as they lie are read.
-            with contextlib.closing(read_ahead(stream(cut))) as copied:
-                yield from stream(whole)
-                yield from copied
-
+        words = words_of(snapshot, [s for s, _ in targets], names) if dictionaries else {}
         fields = (snapshot.definition.schema.field(name) for name in names)
         schema = pa.schema(
             [
@@ -157,7 +129,42 @@ class Readable(ABC):
             ],
             snapshot.definition.schema.metadata if columns is None else None,
         )
-        return pa.RecordBatchReader.from_batches(schema, batches(snapshot))
+        return pa.RecordBatchReader.from_batches(
+            schema, stream_targets(snapshot, targets, names, words)
+        )
+
+    def to_duckdb(
+        self,
+        connection: Any,
+        name: str,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+    ) -> Any:
+        """Make the window a view of that name in a DuckDB connection, and return it as a relation.
+
+        The view shows one commit, that of now, however often it is queried and whatever is appended later; calling this
+        again shows the newest. It is temporary, and holds the commit's files until then or until the connection is
+        closed. Raises BadName, SchemaMismatch, MissingColumn or BadTime; PackageMissing where there is no DuckDB.
+
+        COST: no row is copied of packed files, and none is read of Parquet.
+        """
+        from wavedex.index.duckdb_view import make_view
+
+        return make_view(self._current(), connection, name, since, until, columns)
+
+    def to_polars(
+        self, since: Any = None, until: Any = None, columns: Sequence[str] | None = None
+    ) -> Any:
+        """The window as a lazy frame of Polars, which reads nothing until it is collected.
+
+        It shows one commit, that of now, however often it is collected. What Polars does not need of it is not read:
+        columns, rows past a limit, and slots outside of the times with which the time column is compared. Raises
+        SchemaMismatch, MissingColumn or BadTime; PackageMissing where there is no Polars.
+        """
+        from wavedex.index.polars_frame import make_frame
+
+        return make_frame(self._current(), since, until, columns)
 
     def files(self, since: Any = None, until: Any = None) -> list[str]:
         """The paths, or URIs, of the files in which the entries of a span of time lie, for other tools to read.
@@ -176,12 +183,14 @@ class Readable(ABC):
 
     @property
     def sub_indexes(self) -> dict[str, list[int]]:
-        """The slots that each sub-index holds."""
-        indexes = self._current().manifest.indexes
-        return {name: sorted(sub.slots) for name, sub in indexes.items()}
+        """The slots that each sub-index holds, those too that drain since a migration."""
+        manifest = self._current().manifest
+        draining = {name: sub for name, sub in manifest.draining.items() if not sub.is_over}
+        subs = {**manifest.indexes, **draining}
+        return {name: sorted(sub.slots) for name, sub in subs.items()}
 
 
-def _words_of(
+def words_of(
     snapshot: Snapshot, shards: Sequence[Shard], names: Sequence[str]
 ) -> dict[str, pa.Array]:
     """The words of those columns that all shards can hand over as dictionaries, and that have few enough."""
@@ -191,6 +200,36 @@ def _words_of(
         for name in spec.text.intersection(names, *(shard.codable for shard in shards))
     }
     return {name: words for name, words in found.items() if words is not None}
+
+
+def stream_targets(
+    snapshot: Snapshot,
+    targets: Sequence[Target],
+    names: list[str],
+    words: Mapping[str, pa.Array] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of all rows that targets have, batch by batch; those of `words` as dictionaries.
+
+    Whoever reads them holds the snapshot for as long.
+    """
+
+    def stream(some: Sequence[Target]) -> Iterator[pa.RecordBatch]:
+        for shard, within in some:
+            yield from shard.stream(within, names, words)
+
+    disks = snapshot.by_disk(targets)
+    if len(disks) > 1:
+        yield from read_together([stream(some) for some in disks])
+        return
+    whole = [target for target in targets if target[1] is None]
+    cut = [target for target in targets if target[1] is not None]
+    if sum(shard.part.rows for shard, _ in cut) < ROWS_MANY:
+        yield from stream([*whole, *cut])
+        return
+    # Rows are copied in the background while those that are handed over as they lie are read.
+    with contextlib.closing(read_ahead(stream(cut))) as copied:
+        yield from stream(whole)
+        yield from copied
 
 
 def read_ahead(batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
@@ -209,7 +248,32 @@ def read_ahead(batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
     return made()
 
 
-def _call_all(calls: Sequence[Callable[[], pa.RecordBatch]], keys: int) -> list[pa.RecordBatch]:
+def read_together(streams: Sequence[Iterator[pa.RecordBatch]]) -> Generator[pa.RecordBatch]:
+    """The batches of several streams in turn, each of which a thread reads from its disk before they are asked for."""
+    with contextlib.ExitStack() as stack:
+        ahead = [
+            stack.enter_context(contextlib.closing(read_ahead(map(_touched, stream))))
+            for stream in streams
+        ]
+        while ahead:
+            for stream in tuple(ahead):
+                batch = next(stream, None)
+                if batch is None:
+                    ahead.remove(stream)
+                else:
+                    yield batch
+
+
+def _touched(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch that is in memory, not only mapped."""
+    for column in batch.columns:
+        for buffer in column.buffers():
+            if buffer is not None and buffer.size:
+                np.frombuffer(buffer, np.uint8)[:: mmap.PAGESIZE].max()
+    return batch
+
+
+def call_all(calls: Sequence[Callable[[], pa.RecordBatch]], keys: int) -> list[pa.RecordBatch]:
     """What the calls return: one after the other, or on threads where they have many keys to look up."""
     if keys < KEYS_MANY or len(calls) < 2:
         return [call() for call in calls]

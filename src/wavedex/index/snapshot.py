@@ -8,17 +8,21 @@ for each part that can have an answer; a window that is soft on disk is cut exac
 from __future__ import annotations
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
-from wavedex.errors import MissingColumn
+from wavedex.errors import BadKey, MissingColumn
 from wavedex.index.definition import Definition
-from wavedex.index.readable import Readable
-from wavedex.log import Manifest, manifest_name
+from wavedex.index.following import follow as fetch_records
+from wavedex.index.html import to_html
+from wavedex.index.readable import Readable, call_all
+from wavedex.log import Manifest, folder_of, manifest_name
 from wavedex.store import AnyFiles, FileRef, Part, Range, Shard, open_shard
 from wavedex.store.part import Slots
+from wavedex.store.reading import split_keys
 
 Target = tuple[Shard, Range | None]
 """A shard to ask, and the ordinals in which its rows count; None for all of them."""
@@ -71,6 +75,11 @@ class Snapshot(Readable):
         """The number of the commit."""
         return self.manifest.commit
 
+    @property
+    def storage(self) -> AnyFiles:
+        """The files below the folder of its index."""
+        return self._files
+
     def opened(self) -> dict[FileRef, Shard]:
         """Its shards by their directories, for a snapshot that comes after it."""
         shards = (shard for shards in self._shards for shard, _ in shards)
@@ -113,9 +122,44 @@ class Snapshot(Readable):
         shards = range(self.definition.shards)
         return [target for shard in shards for target in self.targets(shard, since, until, expired)]
 
-    def table(self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None) -> pa.Table:
-        """Answers as one table with the columns that were asked for."""
+    def targets_between(self, start: int | None, stop: int | None) -> list[Target]:
+        """The targets of all shards for a range of ordinals."""
+        shards = range(self.definition.shards)
+        return [t for shard in shards for t in self._find_targets(shard, start, stop, False)]
+
+    def by_disk(self, targets: Sequence[Target]) -> list[list[Target]]:
+        """The same targets, in one list for each of the disks over which the index is spread."""
+        disks: dict[str, list[Target]] = {}
+        for target in targets:
+            disks.setdefault(folder_of(target[0].part.files["rows"].name), []).append(target)
+        return [*disks.values()] if self.definition.roots else [[*targets]]
+
+    def keys_of(self, keys: Iterable[Any]) -> pa.Array:
+        """Several keys, each once. Raises BadKey."""
+        if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
+            raise BadKey(f"{keys!r} is not several keys. Pass a list, or use probe for one key.")
+        key_type = self.definition.spec.key_type
+        return key_type.distinct(key_type.array(keys))
+
+    def entries_of(
+        self, keys: Iterable[Any], since: Any, until: Any, expired: bool
+    ) -> list[pa.RecordBatch]:
+        """The entries of several keys with all columns, hidden ones too, from every part that has any. Raises BadKey."""
+        key_type = self.definition.spec.key_type
+        wanted = self.keys_of(keys)
+        calls: list[Callable[[], pa.RecordBatch]] = []
+        for number, (some, hashes) in split_keys(key_type, wanted, self.definition.shards).items():
+            for shard, within in self.targets(number, since, until, expired):
+                calls.append(partial(shard.probe_many, some, hashes, within))
+        return call_all(calls, len(wanted))
+
+    def table(
+        self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None, follow: bool
+    ) -> pa.Table:
+        """Answers as one table with the columns that were asked for, or the records to which they point."""
         table = pa.Table.from_batches(batches, self._schema)
+        if follow:
+            return fetch_records(self.definition, table, columns)
         if columns is None and not self._hides_a_column:
             return table
         return table.select(self.names(columns))
@@ -157,13 +201,23 @@ class Snapshot(Readable):
                     targets.append((opened, None if narrow == held else narrow))
         return targets
 
+    def _repr_html_(self) -> str:
+        from wavedex.index.description import describe  # which needs this module
+
+        about = {"path": str(self._files.root), **describe(self.definition, self.manifest)}
+        return to_html(about, self.definition.slotting.label)
+
     def __repr__(self) -> str:
         return f"<Snapshot of {self._files.root} at commit {self.commit}>"
 
 
 def window_of(definition: Definition, manifest: Manifest) -> Slots:
-    """The slots of the window at a commit: the last W that were sealed, and those that are open."""
+    """The slots of the window at a commit: the last W that were sealed, and those that are open.
+
+    `definition` is that of the commit, or the one that the index was created with.
+    """
     if manifest.state is None:
         return manifest.open_slots
     newest = manifest.state["newest"]
-    return manifest.open_slots.union(range(newest - definition.window + 1, newest + 1))
+    width = manifest.settings.get("window", definition.window)
+    return manifest.open_slots.union(range(newest - width + 1, newest + 1))

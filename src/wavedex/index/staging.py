@@ -13,9 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.errors import NullKeys
-from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, nothing
+from wavedex.errors import ConcurrentWrite
+from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, no_keys, nothing
 from wavedex.index.definition import Definition
+from wavedex.log import base_of, folder_of
 from wavedex.slots import distinct
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
@@ -26,8 +27,9 @@ from wavedex.store.reading import split_by_shard
 
 @dataclass(frozen=True)
 class Staged:
-    """What one task has staged: what it found for each slot, how many rows had no key, and a part for each shard."""
+    """What one task has staged: what it found for each slot, how many rows had no key, and a part for each of so many shards."""
 
+    shards: int
     summary: Mapping[int, Found]
     null_keys: int
     parts: Mapping[int, Part]
@@ -35,6 +37,7 @@ class Staged:
     def to_json(self) -> dict[str, Any]:
         """As a task sends it."""
         return {
+            "shards": self.shards,
             "summary": {
                 str(slot): [found.rows, f"{found.content:016x}", found.latest]
                 for slot, found in self.summary.items()
@@ -47,6 +50,7 @@ class Staged:
     def from_json(cls, data: Mapping[str, Any]) -> Staged:
         """What a task sent."""
         return cls(
+            data["shards"],
             {
                 int(slot): Found(rows, int(content, 16), latest)
                 for slot, (rows, content, latest) in data["summary"].items()
@@ -65,24 +69,29 @@ def stage(
     """
     arriving = arrive(rows, replace(definition, nulls="skip"), slot)
     spec = definition.spec
+    homes = files.homes(folder_of(stem))
     parts = {}
     for shard, share in enumerate(split_by_shard(arriving.batch, spec, definition.shards)):
         if share.num_rows:
             batch = share.batch()
             slots = definition.slotting.slots_of(spec.ordinals(batch))
             held = frozenset(distinct(slots)[0].tolist())
-            parts[shard] = definition.build(
-                files, spec, f"{stem}-{shard:05d}", Pieces.of(batch), held
-            )
-    return Staged(arriving.summary, arriving.null_keys, parts)
+            own = f"{homes[shard % len(homes)]}/{base_of(stem)}-{shard:05d}"
+            parts[shard] = definition.package.build(files, spec, own, Pieces.of(batch), held)
+    return Staged(definition.shards, arriving.summary, arriving.null_keys, parts)
 
 
 def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
-    """The rows that all tasks have staged. Raises NullKeys where the index allows none."""
+    """The rows that all tasks have staged. Raises NullKeys where the index allows none, ConcurrentWrite where it has other shards now."""
     summary: dict[int, Found] = {}
     staged: list[list[Part]] = [[] for _ in range(definition.shards)]
     null_keys = 0
     for message in messages:
+        if message.shards != definition.shards:
+            raise ConcurrentWrite(
+                f"The index was migrated from {message.shards} to {definition.shards} shards while rows were staged "
+                "for it. Nothing was changed; write them again."
+            )
         null_keys += message.null_keys
         for slot, found in message.summary.items():
             summary[slot] = summary.get(slot, NO_ROWS) + found
@@ -90,10 +99,7 @@ def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
             staged[shard].append(part)
     if null_keys and definition.nulls == "error":
         total = null_keys + sum(found.rows for found in summary.values())
-        raise NullKeys(
-            f"{null_keys} of {total} rows have no {definition.key!r}. Leave them out, or create the "
-            "index with nulls='skip'."
-        )
+        raise no_keys(definition, null_keys, total)
     return replace(
         nothing(definition),
         summary=dict(sorted(summary.items())),

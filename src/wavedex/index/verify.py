@@ -59,10 +59,13 @@ def _check_layout(definition: Definition, manifest: Manifest) -> Iterator[str]:
     planned = apply(layout, [operation_from_json(operation) for operation in manifest.owed])
     if any(slot <= state.newest for slot in planned.pop(OPEN, ())):
         yield f"commit {manifest.commit} has a slot open that was sealed"
-    if planned != state.layout:
+    for name in manifest.draining:
+        del planned[name]
+    if planned != {name: slots - manifest.away for name, slots in state.layout.items()}:
         yield f"commit {manifest.commit} holds other slots than its scheme planned"
     for slot in range(state.newest - definition.window + 1, state.newest + 1):
-        holders = [name for name, sub in manifest.indexes.items() if slot in sub.slots]
+        subs = {**manifest.indexes, **manifest.draining}
+        holders = [name for name, sub in subs.items() if slot in sub.slots]
         if len(holders) != 1:
             yield f"slot {slot} is in {len(holders)} sub-indexes"
 

@@ -8,45 +8,50 @@ file is touched. Reads go through a snapshot of the newest commit.
 from __future__ import annotations
 
 import contextlib
+import datetime as dt
 import operator
 import os
-import re
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import (
-    AlreadyExists,
     BadDefinition,
     BadTime,
+    CommitGone,
     Damaged,
     NotAnIndex,
-    NotThereYet,
 )
-from wavedex.index import appending, feeding
+from wavedex.index import appending, erasing, feeding, migrating
 from wavedex.index.appending import Appended, Bring
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.changes import ChangeFeed, change_schema
-from wavedex.index.definition import Definition, define
+from wavedex.index.creating import DEFINITION, create_at
+from wavedex.index.defining import define, redefine
+from wavedex.index.definition import Definition
 from wavedex.index.description import describe
+from wavedex.index.erasing import Erased
 from wavedex.index.feeding import Batch, Fed
+from wavedex.index.following import read_records
+from wavedex.index.html import to_html
+from wavedex.index.migrating import Migrated
 from wavedex.index.readable import Readable
+from wavedex.index.roots import all_files, check_roots
 from wavedex.index.snapshot import Snapshot
 from wavedex.index.staging import read_rows
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.verify import find_damage
 from wavedex.index.writer import Writer
-from wavedex.log import DATA, LOCK, LOG, Log, Manifest, manifest_name
-from wavedex.store.access import AnyFiles
+from wavedex.log import LOG, Log, Manifest, manifest_name
+from wavedex.store.access import AnyFiles, FileRef
+from wavedex.store.reading import Shard
 
-DEFINITION = "index.json"
 _ON_SPARK = "wavedex.spark.writing"
 """Who appends data frames of Spark; imported when one comes, so that nothing here knows Spark."""
-_CREATED = re.compile(r"0{20}\.json|0{20}\..*\.tmp|index\.json\.tmp")
-"""What `create` may leave in the log when it crashes."""
 
 
 class WaveIndex(Readable):
@@ -63,6 +68,7 @@ class WaveIndex(Readable):
         self._log = Log(files)
         self._writer = Writer(files, definition, surroundings)
         self._cached: tuple[Hashable | None, Snapshot] | None = None
+        self._migrated: tuple[Mapping[str, Any], Definition] = ({}, definition)
 
     # -- creating and opening -------------------------------------------------------------------
 
@@ -72,7 +78,9 @@ class WaveIndex(Readable):
         path: str | os.PathLike[str],
         schema: pa.Schema,
         *,
-        key: str,
+        key: str | Sequence[str],
+        position: str | None = None,
+        pointer: Sequence[str] | None = None,
         time: str | None = None,
         slot: str | int | None = "1 day",
         zone: str = "UTC",
@@ -88,27 +96,36 @@ class WaveIndex(Readable):
         late: str = "error",
         max_gap: int | None = None,
         max_size: int | None = None,
+        sizes: Mapping[Any, int] | None = None,
         growth: float = 2.0,
         first_room: int = 4,
         spread: bool = True,
         keep_commits: int = 2,
-        roots: Sequence[str] | None = None,
+        keep_for: str | dt.timedelta | None = None,
+        roots: Sequence[str | os.PathLike[str]] | None = None,
         surroundings: Surroundings | None = None,
     ) -> WaveIndex:
         """Create an empty index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
 
-        `path` is a folder or a URI, such as s3://bucket/sales.wx (docs/filesystems.md).
+        `path` is a folder or a URI, such as s3://bucket/sales.wx (docs/filesystems.md). `key` is a column, or several, whose
+        keys are then tuples. Where a key column is one of lists, a row becomes an entry for each value of its list; `position`
+        names a new column that says where in the list the value stood. `include` are the columns to keep beside key and
+        time, all if not given; `pointer` names two new columns that say in which file and row the whole record lies, for
+        `probe(..., follow=True)` to fetch (see `read_records`).
         `time` names the column that says which slot a row belongs to; without it each append says so itself. `window` is
         the number of slots kept, `indexes` over how many sub-indexes they are spread (4 if not given). docs/schemes.md helps to choose
         `scheme` and `update`; the defaults suit most. `keep_commits` is how many commits stay when a write clears up: the
-        newest, one for readers that are just opening it, and more for readers of `changes` and for long Spark jobs.
+        newest, one for readers that are just opening it, and more for readers of `changes` and for long Spark jobs. With
+        `keep_for`, such as "2 days", all commits of that time stay too, and can be opened as they were.
+        `wata-bounded` and `rata-bounded` need `max_size`, the most rows that a window will ever have; `wata-offline` and
+        `rata-offline` need `sizes`, the rows of the slots that are to come. With `roots`, a list of new folders on as many disks,
+        the sub-indexes lie there, each as a whole on one of them.
         """
-        for name, value in (("max_size", max_size), ("roots", roots)):
-            if value is not None:
-                raise NotThereYet(f"{name}= is planned and not there yet. Leave it out.")
         definition = define(
             schema,
             key=key,
+            position=position,
+            pointer=pointer,
             time=time,
             slot=slot,
             zone=zone,
@@ -127,29 +144,14 @@ class WaveIndex(Readable):
             first_room=first_room,
             spread=spread,
             keep_commits=keep_commits,
+            keep_for=keep_for,
+            max_size=max_size,
+            sizes=sizes,
+            roots=roots,
         )
         around = surroundings or Surroundings()
-        files = around.files(path)
-        definition.check_place(files)
-        _check_free(files)
-        files.make_folder("")
-        with files.lock(LOCK):
-            _check_free(files)
-            for folder in (DATA, LOG):
-                files.make_folder(folder)
-            for leftover in files.list(LOG):
-                files.remove(f"{LOG}/{leftover}")
-            Log(files).commit(Manifest(0, "create", around.now().isoformat()), around.token())
-            draft = f"{LOG}/{DEFINITION}.tmp"
-            files.create(draft, lambda sink: sink.write(definition.to_bytes()))
-            files.sync(draft)
-            try:
-                files.link(draft, DEFINITION)
-            except FileExistsError:
-                raise _taken(files) from None
-            files.sync_folder("")
-            files.sync_folder("..")
-            files.remove(draft)
+        definition = replace(definition, identity=around.token())
+        files = create_at(path, definition, around)
         return cls(files, definition, around)
 
     @classmethod
@@ -166,13 +168,50 @@ class WaveIndex(Readable):
                 f"{path} is no index: it has no {DEFINITION}. Check the path, or create an index there "
                 "with WaveIndex.create."
             ) from None
-        return cls(files, Definition.from_bytes(content, DEFINITION), around)
+        definition = Definition.from_bytes(content, DEFINITION)
+        return cls(all_files(files, definition, around), definition, around)
 
     # -- reading --------------------------------------------------------------------------------
 
-    def snapshot(self) -> Snapshot:
-        """The window as the newest commit has it, which never changes while it is held."""
-        return self._take(None)
+    def snapshot(self, commit: int | None = None) -> Snapshot:
+        """The window as the newest commit has it, or an earlier one, which never changes while it is held.
+
+        Raises CommitGone where that commit is not kept any more (see `keep_commits` and `keep_for` of `create`).
+        """
+        if commit is None:
+            return self._take(None)
+        if isinstance(commit, bool) or not hasattr(commit, "__index__"):
+            raise CommitGone(
+                f"commit={commit!r} is no number of a commit. Give one of {self.commits}."
+            )
+        try:
+            return self.at(self._log.read(commit))
+        except FileNotFoundError:
+            raise CommitGone(
+                f"{self.path} has no commit {commit}, or not any more: it keeps {self.commits}. Ask for one of them, or "
+                "create the index with a larger keep_commits or keep_for."
+            ) from None
+
+    def at(self, manifest: Manifest, opened: dict[FileRef, Shard] | None = None) -> Snapshot:
+        """The window as a manifest has it.
+
+        Raises FileNotFoundError where its files are not kept any more, RootMissing where a disk is not there.
+        """
+        check_roots(self._files, self._definition.slotting, manifest, reading=True)
+        return Snapshot(self.definition_at(manifest), self._files, manifest, opened)
+
+    def definition_at(self, manifest: Manifest) -> Definition:
+        """What the index was when a commit was made."""
+        settings, definition = self._migrated
+        if settings != manifest.settings:
+            definition = self._definition.at(manifest.settings)
+            self._migrated = manifest.settings, definition
+        return definition
+
+    @property
+    def commits(self) -> list[int]:
+        """The numbers of the commits that are kept, oldest first."""
+        return self._log.commits()
 
     def _take(self, earlier: Snapshot | None) -> Snapshot:
         """A snapshot of the newest commit: the earlier one if it still is that, or one that opens what it lacks."""
@@ -182,7 +221,7 @@ class WaveIndex(Readable):
             if earlier is not None and earlier.manifest == manifest:
                 return earlier
             try:
-                return Snapshot(self._definition, self._files, manifest, opened)
+                return self.at(manifest, opened)
             except FileNotFoundError as error:
                 if self._log.commits()[-1] == manifest.commit:
                     raise Damaged(f"{error.filename} is missing") from error
@@ -194,8 +233,8 @@ class WaveIndex(Readable):
 
     @property
     def definition(self) -> Definition:
-        """What it was created as."""
-        return self._definition
+        """What it is: as it was created, and as it was migrated since."""
+        return self.definition_at(self._log.latest())
 
     @property
     def path(self) -> str:
@@ -214,7 +253,8 @@ class WaveIndex(Readable):
 
     def describe(self) -> dict[str, Any]:
         """What is in it and what its scheme promises, as plain JSON."""
-        return {"path": self.path, **describe(self._definition, self._log.latest())}
+        manifest = self._log.latest()
+        return {"path": self.path, **describe(self.definition_at(manifest), manifest)}
 
     def changes(
         self, since_commit: int | None, until_commit: int | None = None
@@ -226,6 +266,7 @@ class WaveIndex(Readable):
         from a later commit to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
         between, is not kept any more (see `keep_commits` of `create`) or was never there.
         """
+        check_roots(self._files, self._definition.slotting, self._log.latest())
         feed = self.change_feed
         batches = feed.read(feed.find(since_commit, until_commit))
         return pa.RecordBatchReader.from_batches(change_schema(self._definition), batches)
@@ -242,12 +283,13 @@ class WaveIndex(Readable):
         """
         while True:
             manifest = self._log.latest()
+            check_roots(self._files, self._definition.slotting, manifest)
             try:
                 pin = self._files.pin(manifest_name(manifest.commit))
             except FileNotFoundError:
                 continue
             try:
-                findings = find_damage(self._definition, self._files, manifest)
+                findings = find_damage(self.definition_at(manifest), self._files, manifest)
             finally:
                 pin.close()
             if not findings:
@@ -261,7 +303,7 @@ class WaveIndex(Readable):
     def append(self, batch: Any, slot: Any = None) -> Appended:
         """Append the rows of the next slot or slots, and let what is older than the window go.
 
-        `batch` is a pyarrow Table or RecordBatch, or a data frame of pandas, Polars or Spark. `slot` says which slot it is where
+        `batch` is a pyarrow Table, RecordBatch, RecordBatchReader or list of batches, or a data frame of pandas, Polars or Spark. `slot` says which slot it is where
         there is no time column; with an empty batch it passes an empty slot through. A slot that was appended before
         with the same rows is passed over, so that an append can be repeated.
 
@@ -273,7 +315,15 @@ class WaveIndex(Readable):
             return import_module(_ON_SPARK).append(self, batch, slot)
         number = None if slot is None else self.slot_number(slot)
         arriving = arrive(batch, self._definition, number)
-        return appending.append(self._writer, self._definition, _at_hand(arriving), number)
+        return appending.append(self._writer, _at_hand(arriving), number)
+
+    def read_records(self, path: str | os.PathLike[str]) -> pa.Table:
+        """What the index keeps of the records in a Parquet or Arrow file, with pointers to them, ready to be appended.
+
+        Raises BadDefinition where it keeps no pointers, RecordGone where the file cannot be read, MissingColumn or
+        SchemaMismatch where it is not one of such records.
+        """
+        return read_records(self.definition, path)
 
     def amend(self, batch: Any, slot: Any = None) -> Appended:
         """Add late rows to slots that are still in the window.
@@ -286,7 +336,56 @@ class WaveIndex(Readable):
             return import_module(_ON_SPARK).amend(self, batch, slot)
         number = None if slot is None else self.slot_number(slot)
         arriving = arrive(batch, self._definition, number)
-        return appending.amend(self._writer, self._definition, _at_hand(arriving))
+        return appending.amend(self._writer, _at_hand(arriving))
+
+    def erase(self, keys: Iterable[Any]) -> Erased:
+        """Erase all rows of these keys, from every file, before it returns; keys that are not there do no harm.
+
+        Earlier commits go too, however many are kept otherwise: their files have the rows. A file that a reader has
+        mapped has lost its name then, and its place on the disk once that reader lets go. Records that pointers lead
+        to, and the source of the rows, are not touched.
+
+        Raises BadKey, ConcurrentWrite and what `append` raises; the index is then as it was. Raises EraseUnfinished where
+        no reader finds the rows any more and a file that has them could not be removed.
+        """
+        self._let_go()
+        return erasing.erase(self._writer, self._files, keys)
+
+    def migrate(
+        self,
+        *,
+        scheme: str | None = None,
+        indexes: int | None = None,
+        window: int | None = None,
+        update: str | None = None,
+        format: str | None = None,  # noqa: A002 - the contract's name
+        shards: int | None = None,
+        max_size: int | None = None,
+        sizes: Mapping[Any, int] | None = None,
+        strategy: str = "rebuild",
+    ) -> Migrated:
+        """Change one's mind about how the index is kept; what is not given stays as it is. Readers notice nothing.
+
+        With strategy="rebuild" the new layout is made at once. With "drain" the old sub-indexes stay until their slots
+        are over, and only what arrives is kept in the new way. A longer window starts to fill: rows that had left it do
+        not come back. A shorter one forgets at once.
+
+        Raises BadDefinition where the index cannot be kept so, ConcurrentWrite, DiskFull and what `append` raises; the
+        index is then as it was.
+        """
+        self._let_go()
+        wanted = partial(
+            redefine,
+            scheme=scheme,
+            indexes=indexes,
+            window=window,
+            update=update,
+            format=format,
+            shards=shards,
+            max_size=max_size,
+            sizes=sizes,
+        )
+        return migrating.migrate(self._writer, wanted, strategy)
 
     def feed(
         self,
@@ -321,7 +420,7 @@ class WaveIndex(Readable):
         delayed = self._definition.slotting.length(delay)
         turn = Batch(stream, operator.index(number), delayed, takeover)
         bring = _at_hand(arriving)
-        return feeding.feed(self._writer, self._definition, bring, turn, self._aside(set_aside))
+        return feeding.feed(self._writer, bring, turn, self._aside(set_aside))
 
     def _aside(
         self, take: Callable[[pa.Table], object] | None
@@ -338,8 +437,10 @@ class WaveIndex(Readable):
         """
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise BadDefinition(f"keep={keep!r} is not a whole number of at least 1.")
-        with self._files.lock(LOCK):
-            return self._log.vacuum(keep)
+        with self._writer.writing():
+            removed = self._log.vacuum(keep)
+            self._writer.sweep()
+            return removed
 
     def prepare(self) -> bool:
         """Do the preparation that a crash or a full disk left undone. Returns whether there was any."""
@@ -348,13 +449,7 @@ class WaveIndex(Readable):
 
     def slot_number(self, slot: Any) -> int:
         """The number of the slot that a number, a date or a datetime means. Raises BadTime."""
-        start, stop = self._definition.slotting.bounds(slot, slot)
-        if start is None or stop is None or start >= stop:
-            raise BadTime(f"slot={slot!r} is out of range. Give the number of a slot.")
-        first, last = self._definition.slotting.slots_of(np.array([start, stop - 1])).tolist()
-        if first != last:
-            raise BadTime(f"slot={slot!r} spans the slots {first} to {last}. Give one of them.")
-        return int(first)
+        return self._definition.slotting.number(slot)
 
     def _let_go(self) -> None:
         """Before a write: let the room of what is mapped be used again. What was fetched from afar is worth keeping."""
@@ -373,8 +468,11 @@ class WaveIndex(Readable):
             self._cached = cached
         return cached[1]
 
+    def _repr_html_(self) -> str:
+        return to_html(self.describe(), self._definition.slotting.label)
+
     def __repr__(self) -> str:
-        definition = self._definition
+        definition = self.definition
         return (
             f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
             f"{definition.scheme_name}, {definition.update}>"
@@ -393,24 +491,3 @@ def _is_count(number: Any) -> bool:
 def _at_hand(arriving: Arriving) -> Bring:
     """Rows that need no bringing."""
     return lambda manifest: contextlib.nullcontext(arriving)
-
-
-def _check_free(files: AnyFiles) -> None:
-    """Raise AlreadyExists unless there is nothing, or only what a `create` that crashed has left."""
-    try:
-        there = set(files.list(""))
-        begun = there <= {DATA, LOG, LOCK} and (LOCK in there or not files.is_local)
-        is_leftover = (
-            begun and not files.list(DATA) and all(map(_CREATED.fullmatch, files.list(LOG)))
-        )
-    except NotADirectoryError:
-        raise _taken(files) from None
-    if there and not is_leftover:
-        raise _taken(files)
-
-
-def _taken(files: AnyFiles) -> AlreadyExists:
-    return AlreadyExists(
-        f"There is something at {files.root} already. Choose another path, or use wavedex.open "
-        "if it is an index."
-    )

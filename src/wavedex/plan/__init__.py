@@ -18,9 +18,12 @@ from wavedex.plan.operations import (
     Plan,
     Rename,
     apply,
+    without,
 )
 from wavedex.plan.operations import from_json as operation_from_json
 from wavedex.plan.operations import to_json as operation_to_json
+from wavedex.plan.promise import Promise, promise
+from wavedex.plan.sizes import SizeRatio, size_ratio
 from wavedex.plan.state import WaveState
 from wavedex.plan.table import plan_table
 from wavedex.plan.wave import Scheme
@@ -37,8 +40,10 @@ __all__ = [
     "Merge",
     "Operation",
     "Plan",
+    "Promise",
     "Rename",
     "Scheme",
+    "SizeRatio",
     "WaveState",
     "apply",
     "operation_from_json",
@@ -46,5 +51,8 @@ __all__ = [
     "options_of",
     "plan_fold",
     "plan_table",
+    "promise",
     "scheme",
+    "size_ratio",
+    "without",
 ]

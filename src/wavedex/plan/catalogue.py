@@ -9,7 +9,7 @@ Never plans: it only makes schemes.
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from wavedex.errors import BadDefinition, UnknownScheme
@@ -19,10 +19,16 @@ from wavedex.plan.reindex import Reindex
 from wavedex.plan.reindex_plus import ReindexPlus
 from wavedex.plan.reindex_plus_plus import ReindexPlusPlus
 from wavedex.plan.wata import Wata
+from wavedex.plan.wata_bounded import RataBounded, WataBounded
+from wavedex.plan.wata_offline import RataOffline, WataOffline
 from wavedex.plan.wave import Scheme, Wave
 
 SCHEMES: dict[str, type[Wave]] = {
-    kind.name: kind for kind in (Deletion, Reindex, ReindexPlus, ReindexPlusPlus, Wata, Rata)
+    kind.name: kind
+    for kind in (
+        *(Deletion, Reindex, ReindexPlus, ReindexPlusPlus, Wata, Rata),
+        *(WataBounded, RataBounded, WataOffline, RataOffline),
+    )
 }
 
 COUNTS = frozenset({"window", "indexes"})  # what every scheme takes; its other fields are options
@@ -45,8 +51,11 @@ def scheme(name: str, window: int, indexes: int, **options: Any) -> Scheme:
         if option not in taken:
             offer = f"it takes {', '.join(taken)}" if taken else "leave it out"
             raise BadDefinition(f"{name} has no option {option!r}: {offer}.")
-        if not isinstance(value, bool):
+        if isinstance(getattr(kind, option, None), bool) and not isinstance(value, bool):
             raise BadDefinition(f"{option} is {value!r}: give True or False.")
+    for field in fields(kind):
+        if field.default is MISSING and field.name not in {*COUNTS, *options}:
+            raise BadDefinition(f"{name} needs {field.name}: {kind.needs[field.name]}.")
     return kind(window, indexes, **options)
 
 

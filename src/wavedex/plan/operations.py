@@ -12,7 +12,7 @@ Knows slot numbers and names only: never rows, files or the clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
 Slots: TypeAlias = frozenset[int]
@@ -195,6 +195,24 @@ def apply(layout: Layout, operations: Iterable[Operation]) -> dict[str, Slots]:
     for operation in operations:
         _apply_one(result, operation)
     return result
+
+
+def without(operations: Iterable[Operation], slots: Slots) -> tuple[Operation, ...]:
+    """Return the operations as they are for somebody who does not hold some slots.
+
+    An operation of which nothing is left is left out; a build of nothing is not.
+
+    >>> without([Build(frozenset({1, 3}), "I1"), Delete(frozenset({1}), "I2")], frozenset({1}))
+    (Build(slots=frozenset({3}), target='I1'),)
+    """
+    left: list[Operation] = []
+    for operation in operations:
+        if isinstance(operation, Build | Add | Delete | Amend) and slots & operation.slots:
+            operation = replace(operation, slots=operation.slots - slots)
+            if not operation.slots and not isinstance(operation, Build):
+                continue
+        left.append(operation)
+    return tuple(left)
 
 
 def _apply_one(layout: dict[str, Slots], operation: Operation) -> None:

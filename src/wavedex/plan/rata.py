@@ -1,6 +1,6 @@
 """Throw-away waves with a hard window (RATA*, Section 4.3, Figure 17).
 
-As WATA*, but a temporary that lacks the slot that expires stands ready for each slot of the oldest
+As WATA*, or any other wave that throws sub-indexes away, but a temporary that lacks the slot that expires stands ready for each slot of the oldest
 sub-index, and takes its name. The ladder T0, T1, ... of such temporaries is used from the largest
 down; T0 holds one slot. It is raised in the preparation of the slot with which a sub-index begins
 to expire. With `spread` it has grown by then, one rung a slot, while the sub-index before it
@@ -15,18 +15,15 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from wavedex.plan.ladder import grow_next, hand_over, rungs
-from wavedex.plan.operations import Add, Operation, Rename
+from wavedex.plan.operations import Drop, Operation, Rename
 from wavedex.plan.state import WaveState
 from wavedex.plan.wata import Wata
 
 
 @dataclass(frozen=True)
-class Rata(Wata):
-    """RATA*; with `spread`, the preparation is spread evenly over the slots."""
+class Reindexing(Wata):
+    """What makes the window of a throw-away wave hard; it stands before the wave among the bases."""
 
-    spread: bool = False
-
-    name: ClassVar[str] = "rata"
     hard: ClassVar[bool] = True
 
     @property
@@ -35,15 +32,32 @@ class Rata(Wata):
         return 0
 
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:
-        """Plan as WATA* does; while that waits, a rung replaces the oldest sub-index."""
+        """Plan as the wave does; where its oldest sub-index would wait, a rung replaces it."""
         plan = super().arrive(state, slot)
-        if isinstance(plan[0], Add):
-            plan.append(Rename(rungs(state, "T")[-1], state.holder(slot - self.window)))
-        return plan
+        expiring, ladder = state.holder(slot - self.window), rungs(state, "T")
+        if Drop(expiring) in plan:
+            return [*plan, *map(Drop, ladder)]
+        return [*plan, Rename(ladder[-1], expiring)]
 
     def prepare(self, state: WaveState) -> list[Operation]:
-        """Plan the ladder of the cluster that begins to expire, or a rung of the one after it."""
+        """Plan the ladder of the cluster that begins to expire."""
         oldest, cluster = self.oldest(state)
         if len(rungs(state, "T")) < len(cluster) - 1:
             return hand_over(state, oldest, first=0)
-        return grow_next(state, begin=max(cluster) + 1) if self.spread else []
+        return []
+
+
+@dataclass(frozen=True)
+class Rata(Reindexing):
+    """RATA*; with `spread`, the preparation is spread evenly over the slots."""
+
+    spread: bool = False
+
+    name: ClassVar[str] = "rata"
+
+    def prepare(self, state: WaveState) -> list[Operation]:
+        """Plan the ladder of the cluster that begins to expire, or a rung of the one after it."""
+        ladder = super().prepare(state)
+        if ladder or not self.spread:
+            return ladder
+        return grow_next(state, begin=max(self.oldest(state)[1]) + 1)

@@ -3,7 +3,8 @@
 The figures of Appendix A keep counters beside the time-sets (`last`, `TempUsed`, `DaysToAdd`, `Z`).
 All of them can be read off the time-sets, so the state is the newest slot, the slots of each
 constituent and the slots of each temporary, and a state that was stored and read back is as good as
-the one that was not. `after` is the one step from state to state: it carries operations out on the
+the one that was not. Only schemes that weigh slots (`wavedex.plan.sized`) need one thing more, the
+rows of those slots. `after` is the one step from state to state: it carries operations out on the
 layout alone.
 
 Holds no rows and no file names. Slots are any integers, negative ones too.
@@ -11,8 +12,8 @@ Holds no rows and no file names. Slots are any integers, negative ones too.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from wavedex.plan.operations import Layout, Operation, Slots, apply, slots_from_json
@@ -23,12 +24,14 @@ class WaveState:
     """The slots of every sub-index once slot `newest` has arrived and has been prepared for.
 
     `indexes` are the constituents I1 to In, in order, which answer queries. `temps` are the
-    temporaries of Section 4, by letter and number, which do not.
+    temporaries of Section 4, by letter and number, which do not. `sizes` has the rows of those slots
+    of the constituents that have any, and is empty for schemes that do not weigh them.
     """
 
     newest: int
     indexes: Layout
     temps: Layout
+    sizes: Mapping[int, int] = field(default_factory=dict)
 
     @property
     def layout(self) -> dict[str, Slots]:
@@ -50,37 +53,59 @@ class WaveState:
                 return name
         raise LookupError(f"slot {slot} is in no sub-index; the newest slot is {self.newest}")
 
+    def rows(self, slots: Iterable[int]) -> int:
+        """Return the rows of some slots."""
+        return sum(self.sizes.get(slot, 0) for slot in slots)
+
+    def grown(self, rows: Mapping[int, int]) -> WaveState:
+        """Return the state with more rows in some slots."""
+        more = {slot: self.rows([slot]) + count for slot, count in rows.items() if count}
+        return replace(self, sizes={**self.sizes, **more})
+
     def after(self, newest: int, operations: Iterable[Operation]) -> WaveState:
         """Return the state that `operations` lead to; names with I are constituents."""
         layout = apply(self.layout, operations)
         temps = sorted((name for name in layout if not name.startswith("I")), key=_by_number)
+        indexes = {name: layout[name] for name in self.indexes or layout if name.startswith("I")}
+        held = frozenset().union(*indexes.values()) if self.sizes else ()
         return WaveState(
             newest,
-            {name: layout[name] for name in self.indexes or layout if name.startswith("I")},
+            indexes,
             {name: layout[name] for name in temps},
+            {slot: rows for slot, rows in self.sizes.items() if slot in held},
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the state as plain JSON, each set of slots as an ascending list."""
-        return {
+        data: dict[str, Any] = {
             "newest": self.newest,
             "indexes": {name: sorted(slots) for name, slots in self.indexes.items()},
             "temps": {name: sorted(slots) for name, slots in self.temps.items()},
         }
+        if self.sizes:
+            data["sizes"] = {str(slot): rows for slot, rows in sorted(self.sizes.items())}
+        return data
 
     @classmethod
     def from_json(cls, data: object) -> WaveState:
         """Return the state that `to_json` made `data` of; raise ValueError for anything else."""
-        if not isinstance(data, dict) or set(data) != {"newest", "indexes", "temps"}:
+        if not isinstance(data, dict) or set(data) - {"sizes"} != {"newest", "indexes", "temps"}:
             raise ValueError(f"a state is an object of newest, indexes and temps, not {data!r}")
         if type(data["newest"]) is not int:
             raise ValueError(f"the newest slot is a whole number, not {data['newest']!r}")
-        return cls(data["newest"], _read_layout(data["indexes"]), _read_layout(data["temps"]))
+        layouts = _read_layout(data["indexes"]), _read_layout(data["temps"])
+        return cls(data["newest"], *layouts, _read_sizes(data.get("sizes", {})))
 
 
 def _by_number(name: str) -> tuple[str, int, str]:
     """Order T2 before T10, and all T before U."""
     return name[:1], len(name), name
+
+
+def _read_sizes(data: object) -> dict[int, int]:
+    if not isinstance(data, dict) or any(type(rows) is not int for rows in data.values()):
+        raise ValueError(f"sizes map slots to rows, not {data!r}")
+    return {int(slot): rows for slot, rows in data.items()}
 
 
 def _read_layout(data: object) -> dict[str, Slots]:

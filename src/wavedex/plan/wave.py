@@ -1,6 +1,6 @@
 """What every wave scheme is: a small immutable value that plans the next slot.
 
-`Scheme` is what the rest of the library knows of one. `Wave` is what the six of the paper share:
+`Scheme` is what the rest of the library knows of one. `Wave` is what all of them share:
 the check of W and n, Start (Appendix A: the window split into consecutive clusters, one constituent
 each), and the order of a slot: `arrive` plans what makes it queryable, the layout is stepped,
 `prepare` plans what later slots will need. A scheme adds those two and is about as long as its
@@ -13,7 +13,7 @@ plan.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
@@ -23,7 +23,10 @@ from wavedex.plan.state import WaveState
 
 
 class Scheme(Protocol):
-    """A policy that says which sub-index holds which slots."""
+    """A policy that says which sub-index holds which slots. Two that plan alike are equal."""
+
+    def __hash__(self) -> int:
+        """By what they are made of."""
 
     @property
     def name(self) -> str:
@@ -49,6 +52,10 @@ class Scheme(Protocol):
     def needs_delete(self) -> bool:
         """Whether its plans delete slots from a sub-index."""
 
+    @property
+    def weighs(self) -> bool:
+        """Whether it looks at the sizes of slots."""
+
     def start(self, newest: int) -> tuple[Plan, WaveState]:
         """Plan the first window, the W slots up to `newest`."""
 
@@ -71,7 +78,10 @@ class Wave(ABC):
     name: ClassVar[str]
     hard: ClassVar[bool] = True
     needs_delete: ClassVar[bool] = False
+    weighs: ClassVar[bool] = False
     fewest_indexes: ClassVar[int] = 1
+    needs: ClassVar[Mapping[str, str]] = {}
+    """What to say of each option that has no default."""
 
     def __post_init__(self) -> None:
         for what, count in (("window", self.window), ("indexes", self.indexes)):

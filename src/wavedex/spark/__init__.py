@@ -12,12 +12,13 @@ if TYPE_CHECKING:
     from wavedex.spark.probing import probe
     from wavedex.spark.sessions import session
     from wavedex.spark.streaming import Sink, sink
-    from wavedex.spark.writing import amend, append
+    from wavedex.spark.writing import amend, append, open  # noqa: A004 - as wavedex.open
 
 _HOMES = {
     "Sink": "streaming",
     "amend": "writing",
     "append": "writing",
+    "open": "writing",
     "probe": "probing",
     "session": "sessions",
     "sink": "streaming",
@@ -30,4 +31,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-__all__ = ["Sink", "amend", "append", "probe", "session", "sink"]
+__all__ = ["Sink", "amend", "append", "open", "probe", "session", "sink"]

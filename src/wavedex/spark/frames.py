@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -28,7 +28,7 @@ from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition
 from wavedex.index.staging import Staged, gather, stage
 from wavedex.index.wave import WaveIndex
-from wavedex.log import DATA, Log, Manifest
+from wavedex.log import DATA, Log, Manifest, base_of
 from wavedex.spark.types import arrow_schema, spark_type
 
 
@@ -45,19 +45,27 @@ def _staging(
     files = index.storage
     prefix = stem_prefix(manifest.commit + 1, secrets.token_hex(4))
     try:
-        yield gather(index.definition, _run(index, frame, slot, prefix))
+        yield gather(index.definition, _run(index, frame, slot, f"{DATA}/{prefix}"))
     finally:
-        begun = [f"{DATA}/{name}" for name in files.list(DATA)]
-        Log(files).remove_unnamed(name for name in begun if name.startswith(prefix))
+        begun = files.names_in(DATA)
+        Log(files).remove_unnamed(name for name in begun if base_of(name).startswith(prefix))
 
 
 def check_frame(definition: Definition, frame: DataFrame, slot: int | None) -> DataFrame:
     """The frame with one row a key. Raises SchemaMismatch, MissingColumn or BadTime where it does not fit."""
     arrive(arrow_schema(frame.schema).empty_table(), definition, slot)
-    key = definition.key
-    if isinstance(frame.schema[key].dataType, ArrayType):
-        frame = frame.withColumn(key, sf.explode(column(key)))
+    for name in definition.key_names:
+        if isinstance(frame.schema[name].dataType, ArrayType):
+            frame = _exploded(frame, name, definition.position)
     return frame
+
+
+def _exploded(frame: DataFrame, name: str, position: str | None) -> DataFrame:
+    """A row for each value of a list, with its place there where that is kept."""
+    if position is None:
+        return frame.withColumn(name, sf.explode(column(name)))
+    others = [column(other) for other in frame.columns if other != name]
+    return frame.select(*others, sf.posexplode(column(name)).alias(position, name))
 
 
 def column(name: str) -> Column:
@@ -65,10 +73,11 @@ def column(name: str) -> Column:
     return sf.col("`{}`".format(name.replace("`", "``")))
 
 
-def shard_column(definition: Definition, key: Column) -> Column:
+def shard_column(definition: Definition, keys: Sequence[Column]) -> Column:
     """The shard of each key, as Python has it; any shard for a key that the index cannot have."""
-    kind = spark_type(definition.schema.field(definition.key))
-    return sf.pmod(sf.xxhash64(key.try_cast(kind)), sf.lit(definition.shards)).cast("int")
+    kinds = (spark_type(definition.schema.field(name)) for name in definition.key_names)
+    hashed = sf.xxhash64(*(key.try_cast(kind) for key, kind in zip(keys, kinds, strict=True)))
+    return sf.pmod(hashed, sf.lit(definition.shards)).cast("int")
 
 
 def by_shard(frame: DataFrame, shard: Column, shards: int) -> DataFrame:
@@ -84,7 +93,7 @@ def by_shard(frame: DataFrame, shard: Column, shards: int) -> DataFrame:
 
 def _run(index: WaveIndex, frame: DataFrame, slot: int | None, prefix: str) -> list[Staged]:
     definition = index.definition
-    shards = shard_column(definition, column(definition.key))
+    shards = shard_column(definition, [*map(column, definition.key_names)])
     task = _stage_task(index.path, frame.columns, slot, prefix)
     with spark_errors(f"staging rows for {index.path}"):
         messages = (

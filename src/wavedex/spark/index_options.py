@@ -14,10 +14,12 @@ from typing import Any, NoReturn, get_type_hints
 
 import pyarrow as pa
 
-from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, WavedexError
+from wavedex.errors import AlreadyExists, BadDefinition, BadTime, NotAnIndex, WavedexError
 from wavedex.index import Surroundings, WaveIndex
 from wavedex.index.definition import Definition
-from wavedex.slots import Numbers, Slotting, slotting
+from wavedex.plan import SCHEMES, options_of
+from wavedex.slots import Numbers, Slotting, duration_ns, slotting
+from wavedex.store.address import files_at
 from wavedex.store.files import Files
 
 HINTS: dict[str, Any] = {
@@ -32,6 +34,8 @@ _STAND_INS = {"key": "key", "time": "time", "window": 1_000_000}
 """For what is missing or wrong, so that the rest can be checked; no number of sub-indexes is too high for the window."""
 _CHECKED_FIRST = ("key", "time", "slot", "zone", "origin", "scheme", "window", "indexes")
 """An option comes after those on which it depends whether it can be taken."""
+_NEEDED = {"max_size": 1, "sizes": {0: 1}}
+"""What some schemes cannot be without, and what stands in for it until it is its own turn."""
 
 Found = tuple[str, str]
 """An option and what is wrong with it."""
@@ -65,9 +69,13 @@ def find_refused(options: Mapping[str, Any]) -> Iterator[Found]:
     for name in (*_CHECKED_FIRST, *rest):
         if name not in options:
             continue
-        refusal = _refusal({**taken, name: options[name]})
+        tried = {**taken, name: options[name]}
+        if name == "scheme" and options[name] in SCHEMES:
+            known = options_of(options[name])
+            tried |= {need: _NEEDED[need] for need in _NEEDED if need in known and need in options}
+        refusal = _refusal(tried)
         if refusal is None:
-            taken[name] = options[name]
+            taken = tried
         else:
             yield name, str(refusal)
 
@@ -91,12 +99,12 @@ def find_differences(definition: Definition, options: Mapping[str, Any]) -> Iter
     for name, given in options.items():
         try:
             is_same, held = _compare(definition, name, given)
-        except BadDefinition as error:
+        except (BadDefinition, BadTime) as error:
             yield name, str(error)
             continue
         if not is_same:
             advice = "Leave it out, or choose another path."
-            yield name, f"{name} is {given!r}, but the index was created with {held!r}. {advice}"
+            yield name, f"{name} is {given!r}, but the index has {held!r}. {advice}"
 
 
 def _refusal(options: Mapping[str, Any], path: str | None = None) -> WavedexError | None:
@@ -122,13 +130,31 @@ def _stand_in_schema(options: Mapping[str, Any]) -> pa.Schema:
 
 
 def _compare(definition: Definition, name: str, given: Any) -> tuple[bool, Any]:
-    """Whether an option is that of an index, and what that is. Raises BadDefinition where it cannot be."""
+    """Whether an option is that of an index, and what that is. Raises BadDefinition or BadTime where it cannot be."""
     if name in ("slot", "zone", "origin"):
         return _compare_slots(definition, name, given)
+    if name == "key":
+        held = definition.key
+        names = (given,) if isinstance(given, str) else tuple(given)
+        return names == definition.key_names, held if isinstance(held, str) else list(held)
+    if name == "keep_for":
+        return duration_ns(given) / 1e9 == definition.keep_s, f"{definition.keep_s:g} seconds"
+    if name == "sizes":
+        named = {definition.slotting.number(slot): rows for slot, rows in given.items()}
+        return named == definition.sizes, definition.sizes
+    if name == "pointer":
+        return definition.pointer == tuple(given), definition.pointer and list(definition.pointer)
+    if name == "roots":
+        roots = tuple(str(files_at(root).root) for root in given)
+        return roots == definition.roots, list(definition.roots)
     if name == "include":
         kept = definition.schema.names
-        return {*given, definition.key, definition.time} == {*kept, definition.time}, kept
-    held = getattr(definition, {"scheme": "scheme_name"}.get(name, name), given)
+        made = (definition.position, *(definition.pointer or ()))
+        needed = {*definition.key_names, *made, definition.time} - {None}
+        return {*given, *needed} == {*kept, *needed}, kept
+    held = getattr(
+        definition, {"scheme": "scheme_name", "max_gap": "gap_limit"}.get(name, name), given
+    )
     return given == held, held
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, get_args
+import json
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, get_args, get_origin
 
 from wavedex.errors import BadDefinition
 from wavedex.spark.index_options import HINTS
@@ -11,9 +12,15 @@ from wavedex.spark.index_options import HINTS
 _BOOLEANS = {"true": True, "false": False}
 
 
-def creation_options(options: Mapping[str, str]) -> dict[str, Any]:
-    """The options of an index among those of a data source. Raises BadDefinition for values that cannot be read."""
-    return {name: _read(name, options[name]) for name in HINTS if name in options}
+def creation_options(options: Mapping[str, str], columns: Collection[str]) -> dict[str, Any]:
+    """The options of an index among those of a data source. Raises BadDefinition for values that cannot be read.
+
+    `columns` are those of the frame: a key that is none of them is several, with commas between their names.
+    """
+    asked = {name: _read(name, options[name]) for name in HINTS if name in options}
+    if "key" in asked and asked["key"] not in columns and "," in asked["key"]:
+        asked["key"] = _split(asked["key"])
+    return asked
 
 
 def _read(name: str, text: str) -> Any:
@@ -21,10 +28,29 @@ def _read(name: str, text: str) -> Any:
     if HINTS[name] is Any or str in kinds:
         return text
     if Sequence[str] in kinds:
-        return [each.strip() for each in text.split(",")]
+        return _split(text)
+    if any(get_origin(kind) is Mapping for kind in kinds):
+        return _table(name, text)
     try:
         if bool in kinds:
             return _BOOLEANS[text.strip().lower()]
         return int(text) if int in kinds else float(text)
     except (KeyError, ValueError):
         raise BadDefinition(f"The option {name} is {text!r}, which is no {HINTS[name]}.") from None
+
+
+def _split(text: str) -> list[str]:
+    return [each.strip() for each in text.split(",")]
+
+
+def _table(name: str, text: str) -> dict[str, Any]:
+    """A table, which is written as JSON."""
+    try:
+        table = json.loads(text)
+    except ValueError:
+        table = None
+    if not isinstance(table, dict):
+        raise BadDefinition(
+            f'The option {name} is {text!r}. Write it as JSON, such as {{"17": 300, "18": 250}}.'
+        )
+    return table

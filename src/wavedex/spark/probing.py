@@ -7,9 +7,11 @@ keys up. Nothing of the index is shuffled, and shards without a key are not open
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import reduce
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
@@ -22,11 +24,12 @@ from wavedex.index.arriving import family
 from wavedex.index.definition import Definition
 from wavedex.index.snapshot import Snapshot
 from wavedex.index.wave import WaveIndex
-from wavedex.log import Log
+from wavedex.log import Log, Manifest
 from wavedex.spark.frames import by_shard, column, shard_column
 from wavedex.spark.types import arrow_schema, for_spark, spark_schema, spark_type
 from wavedex.spark.writing import Path
-from wavedex.store.arrow import to_arrow
+from wavedex.store.arrow import to_arrow, to_numpy
+from wavedex.store.entries import EntrySpec
 from wavedex.store.order import spread_ranges, stable_order
 from wavedex.store.reading import shard_of
 
@@ -35,7 +38,7 @@ def probe(
     path: Path,
     keys: DataFrame,
     *,
-    on: str | None = None,
+    on: str | Sequence[str] | None = None,
     since: Any = None,
     until: Any = None,
     columns: Sequence[str] | None = None,
@@ -43,22 +46,26 @@ def probe(
 ) -> DataFrame:
     """The rows of a frame, each with every entry that the index has for its key.
 
-    `on` is the column of keys in the frame, the index's own key if not given. `columns` are those of the index that are
+    `on` is the column of keys in the frame, or the columns, the index's own if not given. `columns` are those of the index that are
     added; all but the key if not given. With how="left" a row without an entry stays, with nulls. The window is that of
     the newest commit when this is called.
     """
     index = WaveIndex.open(path)
-    definition = index.definition
-    on = on or definition.key
-    if on not in keys.columns:
-        raise MissingColumn(f"The frame has no column {on!r}. It has {', '.join(keys.columns)}.")
+    snapshot = index.snapshot()
+    definition = snapshot.definition
+    names = _columns_of_keys(on, definition)
+    for name in names:
+        if name not in keys.columns:
+            raise MissingColumn(
+                f"The frame has no column {name!r}. It has {', '.join(keys.columns)}."
+            )
     if how not in ("inner", "left"):
         raise SchemaMismatch(f"how={how!r} is none of 'inner', 'left'.")
     if columns is None:
-        columns = [name for name in definition.schema.names if name != definition.key]
-    snapshot = index.snapshot()
+        columns = [name for name in definition.schema.names if name not in definition.key_names]
     columns = snapshot.names(columns)
-    _check_key(definition, keys.schema[on])
+    for name, own in zip(names, definition.key_names, strict=True):
+        _check_key(definition.schema.field(own), keys.schema[name])
     added = spark_schema(pa.schema([definition.schema.field(name) for name in columns]))
     both = set(added.names) & set(keys.columns)
     if both:
@@ -67,14 +74,23 @@ def probe(
         )
     definition.slotting.bounds(since, until)
     schema = StructType([*keys.schema.fields, *added.fields])
-    shard = shard_column(definition, column(on))
-    task = _probe_task(index.path, snapshot.commit, on, since, until, columns, how, schema)
+    shard = shard_column(definition, [*map(column, names)])
+    task = _probe_task(index.path, snapshot.commit, names, since, until, columns, how, schema)
     return by_shard(keys, sf.coalesce(shard, sf.lit(0)), definition.shards).mapInArrow(task, schema)
 
 
-def _check_key(definition: Definition, given: StructField) -> None:
-    """Raise SchemaMismatch where no value of the frame's column could be a key."""
-    field = definition.schema.field(definition.key)
+def _columns_of_keys(on: str | Sequence[str] | None, definition: Definition) -> list[str]:
+    """The columns of the frame that are the key's, in their order. Raises SchemaMismatch."""
+    names = definition.key_names if on is None else (on,) if isinstance(on, str) else tuple(on)
+    if len(names) != len(definition.key_names):
+        raise SchemaMismatch(
+            f"on={on!r}: the keys of the index are ({', '.join(definition.key_names)}). Name as many columns."
+        )
+    return list(names)
+
+
+def _check_key(field: pa.Field, given: StructField) -> None:
+    """Raise SchemaMismatch where no value of the frame's column could be a key, or that column of one."""
     kind = arrow_schema(StructType([given])).field(0).type
     shown = pt.is_uint64(field.type) and given.dataType == spark_type(field)
     if family(kind) != family(field.type) and not shown:
@@ -87,7 +103,7 @@ def _check_key(definition: Definition, given: StructField) -> None:
 def _probe_task(
     path: str,
     commit: int,
-    on: str,
+    on: list[str],
     since: Any,
     until: Any,
     columns: list[str],
@@ -97,13 +113,20 @@ def _probe_task(
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         snapshots: dict[int, Snapshot] = {}
         index = WaveIndex.open(path)
-        key = index.definition.schema.field(index.definition.key)
-        read = [key.name, *(name for name in columns if name != key.name)]
+        whole = read_commit(index, commit)
+        spec = index.definition_at(whole).spec
+        own = list(spec.key_names)
+        read = [*own, *(name for name in columns if name not in own)]
         for batch in batches:
             rows = pa.Table.from_batches([batch]).rename_columns(schema.names[: batch.num_columns])
-            keys = _as_keys(rows.column(on).combine_chunks(), key.type)
-            found = _probe_shards(index, commit, snapshots, keys.drop_null(), since, until, read)
-            yield from for_spark(_joined(rows, keys, found, key.name, columns, how), schema)
+            given = [
+                _as_keys(rows.column(name).combine_chunks(), spec.schema.field(mine).type)
+                for name, mine in zip(on, own, strict=True)
+            ]
+            has_key = to_numpy(reduce(pc.and_, map(pc.is_valid, given)))
+            keys = spec.key_of([column.filter(to_arrow(has_key)) for column in given])
+            found = _probe_shards(index, whole, snapshots, keys, since, until, read)
+            yield from for_spark(_joined(rows, has_key, keys, found, spec, columns, how), schema)
 
     return run
 
@@ -122,7 +145,7 @@ def _as_keys(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 def _probe_shards(
     index: WaveIndex,
-    commit: int,
+    manifest: Manifest,
     snapshots: dict[int, Snapshot],
     keys: pa.Array,
     since: Any,
@@ -130,43 +153,58 @@ def _probe_shards(
     columns: list[str],
 ) -> pa.Table:
     """The entries of the keys, from the shards that can have them."""
-    definition = index.definition
+    definition = index.definition_at(manifest)
     owners = shard_of(definition.spec.key_type.hash_array(keys), definition.shards)
     answers = [definition.schema.empty_table().select(columns)]
     for shard in np.unique(owners).tolist():
         if shard not in snapshots:
-            snapshots[shard] = open_commit(index, commit, shard)
+            snapshots[shard] = open_shard_of(index, manifest, shard)
         mine = keys.filter(to_arrow(owners == shard))
         answers.append(snapshots[shard].probe_many(mine, since, until, columns))
     return pa.concat_tables(answers)
 
 
-def open_commit(index: WaveIndex, commit: int, shard: int) -> Snapshot:
+def read_commit(index: WaveIndex, commit: int) -> Manifest:
+    """The manifest of a commit. Raises CommitGone."""
+    try:
+        return Log(index.storage).read(commit)
+    except FileNotFoundError as error:
+        raise _gone(index, commit) from error
+
+
+def open_shard_of(index: WaveIndex, manifest: Manifest, shard: int) -> Snapshot:
     """One shard of the index at a commit. Raises CommitGone."""
     try:
-        manifest = Log(index.storage).read(commit).only(shard)
-        return Snapshot(index.definition, index.storage, manifest)
+        return index.at(manifest.only(shard))
     except FileNotFoundError as error:
-        raise CommitGone(
-            f"Commit {commit} of {index.path} was removed while it was read. Run the job again, or create the "
-            "index with a larger keep_commits."
-        ) from error
+        raise _gone(index, manifest.commit) from error
+
+
+def _gone(index: WaveIndex, commit: int) -> CommitGone:
+    return CommitGone(
+        f"Commit {commit} of {index.path} was removed while it was read. Run the job again, or create the "
+        "index with a larger keep_commits."
+    )
 
 
 def _joined(
-    rows: pa.Table, keys: pa.Array, found: pa.Table, key: str, columns: list[str], how: str
+    rows: pa.Table,
+    has_key: npt.NDArray[np.bool_],
+    keys: pa.Array,
+    found: pa.Table,
+    spec: EntrySpec,
+    columns: list[str],
+    how: str,
 ) -> pa.Table:
-    """Each row beside each of the entries of its key."""
-    distinct = pc.unique(keys.drop_null())
-    places = pc.fill_null(pc.index_in(found.column(key), distinct), -1).to_numpy()
-    order = stable_order(places)
-    counts = (
-        np.bincount(places, minlength=len(distinct))
-        if len(places)
-        else np.zeros(len(distinct), np.int64)
-    )
-    starts = np.concatenate([[0], np.cumsum(counts)[:-1]]).astype(np.int64)
-    mine = pc.fill_null(pc.index_in(keys, distinct), -1).to_numpy()
+    """Each row beside each of the entries of its key; `keys` are those of the rows that have one."""
+    own = spec.key_of([found.column(name).combine_chunks() for name in spec.key_names])
+    ranks = spec.key_type.ranks(pa.concat_arrays([own, keys]))
+    distinct, places = np.unique(ranks, return_inverse=True)
+    order = stable_order(places[: len(own)])
+    counts = np.bincount(places[: len(own)], minlength=len(distinct))
+    starts = np.cumsum(counts) - counts
+    mine = np.full(rows.num_rows, -1)
+    mine[has_key] = places[len(own) :]
     # A row whose key is null has place -1, for which the last, made-up, place stands.
     counts, starts = np.append(counts, 0)[mine], np.append(starts, 0)[mine]
     entries = found.take(to_arrow(order[spread_ranges(starts, counts)])).select(columns)

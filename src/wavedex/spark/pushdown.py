@@ -9,6 +9,8 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import product
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -32,6 +34,8 @@ from wavedex.spark.types import is_exact
 
 _BOUNDS = (EqualTo, GreaterThan, GreaterThanOrEqual, LessThan, LessThanOrEqual)
 _EPOCH = dt.datetime(1970, 1, 1)
+COMBINATIONS_MAX = 10_000
+"""How many keys of several columns are looked up one by one; for more the window is scanned."""
 
 
 @dataclass(frozen=True)
@@ -58,11 +62,14 @@ def push(
 def _push_keys(
     filters: Sequence[Filter], definition: Definition, wanted: Wanted
 ) -> tuple[Wanted, list[Filter]]:
-    if not is_exact(definition.schema.field(definition.key).type):
+    if not all(is_exact(definition.schema.field(name).type) for name in definition.key_names):
         return wanted, list(filters)
+    if len(definition.key_names) > 1:
+        return _push_combinations(filters, definition, wanted)
+    (name,) = definition.key_names
     left = []
     for each in filters:
-        if getattr(each, "attribute", None) != (definition.key,):
+        if getattr(each, "attribute", None) != (name,):
             left.append(each)
             continue
         match each:
@@ -80,6 +87,47 @@ def _push_keys(
         else:
             wanted = replace(wanted, keys=keys)
     return wanted, left
+
+
+def _push_combinations(
+    filters: Sequence[Filter], definition: Definition, wanted: Wanted
+) -> tuple[Wanted, list[Filter]]:
+    """Where every column of the key is bound to values, the keys are all combinations of these."""
+    # No entry lacks any column of its key.
+    left = [
+        each
+        for each in filters
+        if not (isinstance(each, IsNotNull) and _name_of(each) in definition.key_names)
+    ]
+    bound: dict[str, tuple[Filter, Sequence[Any]]] = {}
+    for each in left:
+        match each:
+            case EqualTo(_, value) | EqualNullSafe(_, value) if value is not None:
+                values: Sequence[Any] = [value]
+            case In(_, several):
+                values = [value for value in several if value is not None]
+            case _:
+                continue
+        name = _name_of(each)
+        if name in definition.key_names:
+            bound.setdefault(name, (each, values))
+    if len(bound) < len(definition.key_names):
+        return wanted, left
+    columns = [bound[name][1] for name in definition.key_names]
+    if prod(map(len, columns)) > COMBINATIONS_MAX:
+        return wanted, left
+    keys = _keys([*product(*columns)], definition)
+    if keys is None:
+        return wanted, left
+    answered = [each for each, _ in bound.values()]
+    left = [each for each in left if not any(each is one for one in answered)]
+    return replace(wanted, keys=keys), left
+
+
+def _name_of(each: Filter) -> str:
+    """The column that a filter is about; nothing where it is about a field of one."""
+    attribute: tuple[str, ...] = getattr(each, "attribute", ())
+    return attribute[0] if len(attribute) == 1 else ""
 
 
 def _keys(values: Sequence[Any], definition: Definition) -> tuple[Any, ...] | None:

@@ -17,6 +17,7 @@ from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
 from pyspark.sql.types import StructType
 
 from wavedex.errors import CommitGone
+from wavedex.index.definition import Definition
 from wavedex.index.snapshot import Snapshot
 from wavedex.index.wave import WaveIndex
 from wavedex.log import Manifest
@@ -47,24 +48,24 @@ class WindowReader(DataSourceReader):
     def partitions(self) -> list[Piece]:
         index = WaveIndex.open(self.path)
         snapshot = index.snapshot()
-        shards = self._shards(index)
+        shards = self._shards(snapshot.definition)
         pieces = []
         for name in snapshot.manifest.shown:
             for shard in shards:
                 piece = snapshot.manifest.only(shard, name)
-                opened = Snapshot(index.definition, index.storage, piece)
+                opened = index.at(piece)
                 targets = opened.targets(shard, self.wanted.since, self.wanted.until, self.expired)
                 if targets:
                     files = sum(len(target.part.files) for target, _ in targets)
                     pieces.append(Piece(piece.to_bytes(), files))
         return pieces
 
-    def _shards(self, index: WaveIndex) -> Iterable[int]:
+    def _shards(self, definition: Definition) -> Iterable[int]:
         if self.wanted.keys is None:
-            return range(index.definition.shards)
-        kind = index.definition.spec.key_type
+            return range(definition.shards)
+        kind = definition.spec.key_type
         hashes = kind.hash_array(kind.array(self.wanted.keys)).tolist()
-        return sorted({shard_of_one(hashed, index.definition.shards) for hashed in hashes})
+        return sorted({shard_of_one(hashed, definition.shards) for hashed in hashes})
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Piece):
@@ -72,7 +73,7 @@ class WindowReader(DataSourceReader):
         index = WaveIndex.open(self.path)
         manifest = Manifest.from_bytes(partition.manifest, "a partition")
         try:
-            snapshot = Snapshot(index.definition, index.storage, manifest)
+            snapshot = index.at(manifest)
             for table in self._ask(snapshot):
                 yield from for_spark(table, self.schema)
         except FileNotFoundError as error:

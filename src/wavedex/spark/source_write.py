@@ -101,9 +101,7 @@ class WindowWriter(DataSourceArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         index = self.stager.index
-        appending.append(
-            index.writer, index.definition, lambda m: self.stager.bring(messages, m), None
-        )
+        appending.append(index.writer, lambda m: self.stager.bring(messages, m), None)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self.stager.clear(self.stager.index)
@@ -136,7 +134,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         batch = Batch(self.stream, batchId, delay, self.takeover)
         aside = dead_letters(self.dead_letters, index, batch)
         bring = lambda manifest: self.stager.bring(messages, manifest)  # noqa: E731
-        feeding.feed(index.writer, index.definition, bring, batch, aside)
+        feeding.feed(index.writer, bring, batch, aside)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         self.stager.clear(self.stager.index)
@@ -159,7 +157,7 @@ def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]
     try:
         WaveIndex.open(path)
     except NotAnIndex:
-        asked = creation_options(options)
+        asked = creation_options(options, schema.names)
         if not asked:
             raise
         try:

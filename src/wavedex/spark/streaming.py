@@ -51,7 +51,7 @@ class Sink:
         delay = index.definition.slotting.length(self._delay(frame, index))
         batch = Batch(stream, number, delay, self.takeover)
         aside = dead_letters(self.dead_letters, index, batch)
-        fed = feeding.feed(index.writer, index.definition, bring, batch, aside)
+        fed = feeding.feed(index.writer, bring, batch, aside)
         if self.say is not None:
             self.say(number, fed)
 

@@ -137,7 +137,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if get_origin(hint) in (Union, UnionType):
         return any(_fits(value, part) for part in get_args(hint))
     if get_origin(hint) is Mapping:
-        return False
+        return isinstance(value, dict)
     if get_origin(hint) is Sequence:
         (item,) = get_args(hint)
         return isinstance(value, list) and all(_fits(each, item) for each in value)
@@ -155,4 +155,5 @@ def _wanted(hint: Any) -> list[str]:
         return ["a table of names and values"]
     if get_origin(hint) is Sequence:
         return ["a list of texts in quotes"]
-    return [_WANTED[hint]]
+    # What a file cannot have, such as a timedelta, is nothing to ask for.
+    return [_WANTED[hint]] if hint in _WANTED else []

@@ -19,6 +19,7 @@ from wavedex.index.appending import Appended
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.wave import WaveIndex
 from wavedex.spark.frames import bring_frame
+from wavedex.spark.sessions import session
 
 Path = str | os.PathLike[str]
 
@@ -38,7 +39,7 @@ def append(
     index = on_spark(path, frame.sparkSession)
     number = None if slot is None else index.slot_number(slot)
     bring = bring_frame(index, frame, number)
-    return appending.append(index.writer, index.definition, bring, number, marks)
+    return appending.append(index.writer, bring, number, marks)
 
 
 def amend(path: Path | WaveIndex, frame: DataFrame, slot: Any = None) -> Appended:
@@ -46,7 +47,15 @@ def amend(path: Path | WaveIndex, frame: DataFrame, slot: Any = None) -> Appende
     index = on_spark(path, frame.sparkSession)
     number = None if slot is None else index.slot_number(slot)
     bring = bring_frame(index, frame, number)
-    return appending.amend(index.writer, index.definition, bring)
+    return appending.amend(index.writer, bring)
+
+
+def open(path: Path, spark: SparkSession | None = None) -> WaveIndex:  # noqa: A001 - as wavedex.open
+    """The index at a path, whose plans are carried out by Spark: for a migration or an erase of many rows, say.
+
+    The session is the one that `session` makes, if none is given.
+    """
+    return on_spark(path, spark or session())
 
 
 def on_spark(path: Path | WaveIndex, spark: SparkSession) -> WaveIndex:
@@ -69,9 +78,4 @@ def on_spark(path: Path | WaveIndex, spark: SparkSession) -> WaveIndex:
 def _engine(spark: SparkSession, workshop: Workshop, shards: int) -> Engine:
     if workshop.technique.writes_into_files:
         return LocalEngine(workshop, shards)
-    shared = str(workshop.files.root)
-    return SparkEngine(workshop, shards, spark.sparkContext, partial(_open_workshop, shared))
-
-
-def _open_workshop(path: str) -> Workshop:
-    return WaveIndex.open(path).writer.workshop
+    return SparkEngine(workshop, shards, spark.sparkContext)

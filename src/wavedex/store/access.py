@@ -14,7 +14,7 @@ from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -22,6 +22,8 @@ import pyarrow as pa
 import xxhash
 
 from wavedex.errors import BadDefinition, DiskFailed, DiskFull, ReadOnly, WavedexError
+
+T = TypeVar("T")
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
@@ -89,6 +91,19 @@ class AnyFiles(ABC):
     root: Path | str
     is_local: bool
     """Whether files can be locked, pinned and changed in place."""
+
+    def homes(self, folder: str) -> list[str]:
+        """The folders in which new files of a folder go: itself, unless it is spread over several disks."""
+        return [folder]
+
+    def missing(self) -> dict[str, str]:
+        """The disks over which files are spread and that are not there, by the names of their folders."""
+        return {}
+
+    def names_in(self, folder: str) -> list[str]:
+        """The files of a folder, with its name, wherever they are spread to."""
+        places = dict.fromkeys([folder, *self.homes(folder)])
+        return [f"{place}/{name}" for place in places for name in self.list(place)]
 
     @abstractmethod
     def path(self, name: str) -> Path | str:
@@ -194,12 +209,17 @@ class AnyFiles(ABC):
         """Write records of equal width to the given record positions of a file that is large enough."""
         raise needs_local_disk(self.root)
 
+    def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
+        """Let a package change a file that exists, by its path. Whether that lasts is for the package to say."""
+        raise needs_local_disk(self.root)
+
 
 def needs_local_disk(root: object) -> BadDefinition:
     """What to say where files would have to be changed in place and cannot be."""
     return BadDefinition(
-        f"{root} is on no local disk, and update='in-place' and update='simple-shadow' need one: they change "
-        "files in place. Create the index with update='runs' or update='packed-shadow', or on a local disk."
+        f"{root} is on no local disk, and update='in-place', update='simple-shadow' and format='sqlite' need one: they "
+        "change files in place. Create the index with update='runs' or update='packed-shadow' and another format, "
+        "or on a local disk."
     )
 
 

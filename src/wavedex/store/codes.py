@@ -104,7 +104,10 @@ def with_stored_codes(
 
 
 def _coded(column: pa.Array, codes: pa.Array, own: pa.Array, words: pa.Array) -> pa.Array:
-    if not own.equals(words):
+    if not len(own):
+        # All rows are null, whatever their codes are.
+        codes = to_arrow(np.zeros(len(column), CODE.to_pandas_dtype()))
+    elif not own.equals(words):
         codes = to_arrow(_translated(pa.DictionaryArray.from_arrays(codes, own), words))
     buffers = [column.buffers()[0], codes.buffers()[1]]
     return pa.DictionaryArray.from_buffers(dictionary_of(column.type), len(column), buffers, words)
@@ -183,3 +186,22 @@ def _replaced(batch: pa.RecordBatch, columns: Mapping[str, pa.Array]) -> pa.Reco
         field = batch.schema.field(place).with_type(column.type)
         batch = batch.set_column(place, field, column)
     return batch
+
+
+def compact(column: pa.Array) -> pa.Array:
+    """A column without the words of its dictionary that no row has; any other column as it is."""
+    if not pt.is_dictionary(column.type) or not len(column.dictionary):
+        return column
+    codes = to_numpy(column.indices.fill_null(0)).astype(np.int64, copy=False)
+    valid = codes if not column.null_count else codes[to_numpy(column.is_valid())]
+    used = np.flatnonzero(np.bincount(valid, minlength=len(column.dictionary)))
+    if len(used) == len(column.dictionary):
+        return column
+    places = np.zeros(len(column.dictionary), np.int32)
+    places[used] = np.arange(len(used), dtype=np.int32)
+    mask = to_arrow(to_numpy(column.is_null())) if column.null_count else None
+    indices = to_arrow(places[codes]).cast(column.type.index_type)
+    if mask is not None:
+        indices = pc.if_else(mask, pa.nulls(len(indices), indices.type), indices)
+    words = column.dictionary.take(to_arrow(used))
+    return pa.DictionaryArray.from_arrays(indices, words, ordered=column.type.ordered)

@@ -17,6 +17,7 @@ from wavedex.store.arrow import (
     number_view,
     offset_dtype,
 )
+from wavedex.store.composite import CompositeKey
 from wavedex.store.keys import KeyType, key_type
 
 SLOT_COLUMN = "__slot"
@@ -44,21 +45,28 @@ class Columns(Protocol):
 
 @dataclass(frozen=True)
 class EntrySpec:
-    """The columns of an entry as they are stored; `key` and `order` are names of columns."""
+    """The columns of an entry as they are stored; `key` and `order` are names of columns, of the key perhaps several."""
 
     schema: pa.Schema
-    key: str
+    key: str | tuple[str, ...]
     order: str
+
+    @cached_property
+    def key_names(self) -> tuple[str, ...]:
+        """The columns of the key."""
+        return (self.key,) if isinstance(self.key, str) else self.key
 
     @cached_property
     def key_type(self) -> KeyType:
         """How keys hash and compare."""
-        return key_type(self.schema.field(self.key).type)
+        if isinstance(self.key, str):
+            return key_type(self.schema.field(self.key).type)
+        return CompositeKey([self.schema.field(name) for name in self.key])
 
     @cached_property
-    def key_place(self) -> int:
-        """The key's place among the columns."""
-        return int(self.schema.get_field_index(self.key))
+    def key_places(self) -> list[int]:
+        """The places of the key's columns."""
+        return [int(self.schema.get_field_index(name)) for name in self.key_names]
 
     @cached_property
     def order_place(self) -> int:
@@ -71,8 +79,14 @@ class EntrySpec:
         return frozenset(field.name for field in self.schema if has_bytes(field.type))
 
     def keys(self, rows: Columns) -> pa.Array:
-        """The key column."""
-        return rows.column(self.key_place)
+        """The key column, or a struct of the key's columns."""
+        return self.key_of([rows.column(place) for place in self.key_places])
+
+    def key_of(self, columns: list[pa.Array]) -> pa.Array:
+        """The keys that these columns make. COST: no copy."""
+        if isinstance(self.key, str):
+            return columns[0]
+        return pa.StructArray.from_arrays(columns, fields=list(self.key_type.arrow_type))
 
     def ordinals(self, rows: Columns) -> npt.NDArray[np.int64]:
         """The order column as 64-bit numbers."""

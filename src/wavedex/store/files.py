@@ -26,7 +26,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wavedex.errors import ConcurrentWrite, Damaged, NotAnIndex
-from wavedex.store.access import AnyFiles, FileRef, Pin, Sink, name_refusal
+from wavedex.store.access import AnyFiles, FileRef, Pin, Sink, T, name_refusal
 
 __all__ = ["FileRef", "Files", "Sink"]
 
@@ -169,6 +169,10 @@ class Files(AnyFiles):
             records = np.frombuffer(target, dtype=rows.dtype)
             records[positions] = rows
             del records
+
+    def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
+        """Let a package change a file that exists, by its path. Whether that lasts is for the package to say."""
+        return change(self.path(name))
 
     def sync(self, name: str) -> None:
         """Make the content of a file last."""

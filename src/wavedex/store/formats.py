@@ -1,38 +1,93 @@
-"""The formats of parts that never change: what `format=` chooses between.
+"""The formats of parts: what `format=` chooses between, and where a package of somebody else's is added.
 
-A format is a way to write sorted rows and to read them back. Techniques that only ever write whole parts work with all of
-them and know none.
+A format is a way to write rows and to read them back (`wavedex.store.package`). Techniques that only ever write whole parts
+work with all of them and know none; those that update in place work with the formats that can be updated.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from typing import Any
 
+from wavedex.errors import BadDefinition, UnknownScheme
 from wavedex.store.access import AnyFiles
+from wavedex.store.contiguous import ContiguousShard
 from wavedex.store.encoding import check_types
 from wavedex.store.entries import EntrySpec
-from wavedex.store.packed import build_packed
-from wavedex.store.parquet import build_parquet
-from wavedex.store.part import Part, Slots
-from wavedex.store.pieces import Pieces
+from wavedex.store.inplace import Updater
+from wavedex.store.package import Build, Format, Open
+from wavedex.store.packed import PackedShard, build_packed
+from wavedex.store.parquet import ParquetShard, build_parquet
+from wavedex.store.part import Part
+from wavedex.store.postgresql import POSTGRESQL
+from wavedex.store.reading import Shard
+from wavedex.store.records import RecordFormat
+from wavedex.store.sqlite import SQLITE
 
-Build = Callable[[AnyFiles, EntrySpec, str, Pieces, Slots], Part]
-"""Writes entries as a part under a stem of names, with the slots that it then holds, and lets go of them.
+__all__ = ["FORMATS", "Build", "Format", "find_format", "open_shard", "register"]
 
-REQUIRES: at least one row.
-"""
-
-
-@dataclass(frozen=True)
-class Format:
-    """How parts are written, and a check that raises BadDefinition where entries cannot be kept so."""
-
-    build: Build
-    check: Callable[[EntrySpec], None]
+FORMATS: dict[str, Format] = {}
+_STORES: dict[str, Open] = {}
+"""Who opens which kind of part."""
 
 
-FORMATS: dict[str, Format] = {
-    "arrow": Format(build_packed, lambda spec: None),
-    "parquet": Format(build_parquet, check_types),
-}
+def register(name: str, format: Format) -> None:  # noqa: A002 - what it is
+    """Add a format, to be chosen by name in this process. Raises BadDefinition where a name is taken.
+
+    A format that is registered twice is the same as one that is registered once.
+    """
+    if not isinstance(name, str) or not name.isidentifier():
+        raise BadDefinition(f"{name!r} is no name for a format. Use letters, digits and _.")
+    if FORMATS.get(name, format) != format:
+        raise BadDefinition(f"There is a format {name!r} already. Choose another name.")
+    for store, opener in format.stores.items():
+        if _STORES.get(store, opener) != opener:
+            raise BadDefinition(f"There is a store {store!r} already. Choose another name.")
+    FORMATS[name] = format
+    _STORES.update(format.stores)
+
+
+def find_format(text: Any) -> Format:
+    """The format that `format=` means: a name, or a name, a colon and an address. Raises BadDefinition and its kin."""
+    name = name_of(text)
+    # Of an address only the name is repeated: there could be a password in it.
+    if name is None or name not in FORMATS:
+        raise UnknownScheme(
+            f"format={text if name is None else name!r} is none of {', '.join(map(repr, FORMATS))}. "
+            "A package of your own is known once the module that registers it is imported."
+        )
+    found = FORMATS[name]
+    if found.located is not None:
+        return found.located(text)
+    if text != name:
+        raise BadDefinition(f"format={name!r} takes no address. Leave out what follows the name.")
+    return found
+
+
+def name_of(text: Any) -> str | None:
+    """The name in what was given as `format=`; None where that is no text."""
+    return text.partition(":")[0] if isinstance(text, str) else None
+
+
+def open_shard(files: AnyFiles, spec: EntrySpec, part: Part) -> Shard:
+    """Open a part for reading. Raises FileNotFoundError where it is gone."""
+    return _STORES[part.store](files, spec, part)
+
+
+def _check_records(spec: EntrySpec) -> None:
+    RecordFormat(spec)
+
+
+register(
+    "arrow",
+    Format(
+        build_packed,
+        lambda spec: None,
+        {"packed": PackedShard, "contiguous": ContiguousShard},
+        updates=Updater.at,
+        check_updates=_check_records,
+        deletes=True,
+    ),
+)
+register("parquet", Format(build_parquet, check_types, {"parquet": ParquetShard}))
+register("sqlite", SQLITE)
+register("postgresql", POSTGRESQL)

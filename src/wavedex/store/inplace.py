@@ -21,11 +21,13 @@ from wavedex.store.contiguous import (
     Buckets,
     ContiguousShard,
     build_contiguous,
+    copy_contiguous,
     write_directory,
 )
 from wavedex.store.directory import I64, Bools
 from wavedex.store.entries import EntrySpec
 from wavedex.store.order import bucket_starts, sort_order, spread_ranges, stable_order
+from wavedex.store.package import Site, Updatable
 from wavedex.store.part import Part, Slots
 from wavedex.store.pieces import concat
 from wavedex.store.reading import Range
@@ -39,7 +41,7 @@ WASTE_LEAST_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
-class Updater:
+class Updater(Updatable):
     """Makes the next version of contiguous shards in place.
 
     `commit` is the number of the commit that will publish it, `oldest_kept` that of the oldest manifest that is still
@@ -51,6 +53,17 @@ class Updater:
     sizes: Sizes
     commit: int
     oldest_kept: int
+
+    @classmethod
+    def at(cls, site: Site) -> Updater:
+        """The updater of a site."""
+        return cls(site.files, site.spec, site.sizes, site.commit, site.oldest_kept)
+
+    def build(self, stem: str, batch: pa.RecordBatch, held: Slots) -> Part:
+        return build_contiguous(self.files, self.spec, stem, batch, held)
+
+    def copy(self, part: Part, stem: str) -> Part:
+        return copy_contiguous(self.files, self.spec, stem, part)
 
     def add(self, part: Part, stem: str, batch: pa.RecordBatch, slots: Slots) -> Part:
         """The part with the rows of `batch` added. REQUIRES: at least one row."""

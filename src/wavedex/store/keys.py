@@ -3,7 +3,7 @@
 Every key type is brought to one of two plain forms, a whole number or bytes, whose order is the key's order: numbers,
 dates, timestamps, decimals and booleans are the number that Arrow stores, strings and binary are their bytes. The plain
 form is what a directory compares; the hash is Spark's `xxhash64` of the same value, so that Spark, NumPy and a single
-call agree on a key's shard.
+call agree on a key's shard. Keys of several columns are made of these (`wavedex.store.composite`): a tuple of plain forms.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from wavedex.store import compute as pc
 from wavedex.store.arrow import has_bytes, offset_dtype, offsets_of, to_arrow, to_numpy
 from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
 
-Plain = int | bytes
+Plain = int | bytes | tuple["Plain", ...]
 I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
@@ -73,11 +73,11 @@ class KeyType:
         """The plain form of a key given by a user. Raises BadKey where it is of the wrong type."""
         raise NotImplementedError
 
-    def hash(self, plain: Plain) -> int:
+    def hash(self, plain: Any, seed: int = SEED) -> int:
         """The hash of one key, from 0 to 2**64 - 1."""
         raise NotImplementedError
 
-    def hash_array(self, keys: pa.Array) -> U64:
+    def hash_array(self, keys: pa.Array, seeds: U64 | int = SEED) -> U64:
         """The hashes of a column without nulls."""
         raise NotImplementedError
 
@@ -97,6 +97,10 @@ class KeyType:
         """Whether the keys at places of one column are those at as many places of another."""
         return to_numpy(pc.equal(one.take(to_arrow(places)), other.take(to_arrow(others))))
 
+    def distinct(self, keys: pa.Array) -> pa.Array:
+        """Each key of a column once."""
+        return pc.unique(keys)
+
     def array(self, values: Iterable[Any]) -> pa.Array:
         """Keys given by a user as a column. Raises BadKey where one is of the wrong type."""
         if isinstance(values, pa.ChunkedArray):
@@ -111,6 +115,10 @@ class KeyType:
             self.plain(value.as_py() if isinstance(value, pa.Scalar) else value) for value in values
         ]
         return self._from_plain(plain)
+
+    def of_plain(self, plain: Plain) -> pa.Array:
+        """A column of one key, given in its plain form."""
+        return self._from_plain([plain])
 
     def _from_plain(self, plain: list[Any]) -> pa.Array:
         raise NotImplementedError
@@ -189,17 +197,17 @@ class NumberKey(KeyType):
             return (value - _EPOCH.date()).days * _DAY_NS
         return None
 
-    def hash(self, plain: Plain) -> int:
+    def hash(self, plain: Any, seed: int = SEED) -> int:
         number = self._hashed(plain)
         if self._as_long:
-            return _hash(_LONG.pack(number & 0xFFFFFFFFFFFFFFFF), SEED)
-        return _hash(_INT.pack(number & 0xFFFFFFFF), SEED)
+            return _hash(_LONG.pack(number & 0xFFFFFFFFFFFFFFFF), seed)
+        return _hash(_INT.pack(number & 0xFFFFFFFF), seed)
 
-    def hash_array(self, keys: pa.Array) -> U64:
-        numbers = self._hashed(self._view(keys))
+    def hash_array(self, keys: pa.Array, seeds: U64 | int = SEED) -> U64:
+        numbers = np.ascontiguousarray(self._hashed(self._view(keys)))
         if self._as_long:
-            return hash_longs(np.ascontiguousarray(numbers).astype(np.int64, copy=False))
-        return hash_ints(np.ascontiguousarray(numbers).astype(np.int32, copy=False))
+            return hash_longs(numbers.astype(np.int64, copy=False), seeds)
+        return hash_ints(numbers.astype(np.int32, copy=False), seeds)
 
     def _hashed(self, number: Any) -> Any:
         """What Spark would hash: days for dates, microseconds for timestamps of any unit."""
@@ -262,11 +270,11 @@ class BooleanKey(KeyType):
             return int(value)
         raise self._refuse(value)
 
-    def hash(self, plain: Plain) -> int:
-        return _hash(_INT.pack(plain), SEED)
+    def hash(self, plain: Any, seed: int = SEED) -> int:
+        return _hash(_INT.pack(plain), seed)
 
-    def hash_array(self, keys: pa.Array) -> U64:
-        return hash_ints(self.ranks(keys).astype(np.int32))
+    def hash_array(self, keys: pa.Array, seeds: U64 | int = SEED) -> U64:
+        return hash_ints(self.ranks(keys).astype(np.int32), seeds)
 
     def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
         return self.ranks(keys).tolist().__getitem__
@@ -300,16 +308,15 @@ class DecimalKey(KeyType):
         except (pa.ArrowInvalid, decimal.InvalidOperation):
             raise self._refuse(value) from None
 
-    def hash(self, plain: Plain) -> int:
-        assert isinstance(plain, int)
+    def hash(self, plain: Any, seed: int = SEED) -> int:
         if self._short:
-            return _hash(struct.pack("<q", plain), SEED)
+            return _hash(struct.pack("<q", plain), seed)
         length = (plain if plain >= 0 else ~plain).bit_length() // 8 + 1
-        return _hash(plain.to_bytes(length, "big", signed=True), SEED)
+        return _hash(plain.to_bytes(length, "big", signed=True), seed)
 
-    def hash_array(self, keys: pa.Array) -> U64:
+    def hash_array(self, keys: pa.Array, seeds: U64 | int = SEED) -> U64:
         if self._short:
-            return hash_longs(np.ascontiguousarray(self._view(keys).view("<i8")[:, 0]))
+            return hash_longs(np.ascontiguousarray(self._view(keys).view("<i8")[:, 0]), seeds)
         # As Java's BigInteger writes them: big-endian, without leading bytes that only repeat the sign.
         big = np.ascontiguousarray(self._view(keys)[:, ::-1])
         idle = np.ones(len(big), bool)
@@ -318,7 +325,7 @@ class DecimalKey(KeyType):
             sign = np.where(big[:, byte + 1] & 0x80, 0xFF, 0)
             idle &= big[:, byte] == sign
             skip += idle
-        return hash_bytes(big.reshape(-1), np.arange(len(big)) * 16 + skip, 16 - skip)
+        return hash_bytes(big.reshape(-1), np.arange(len(big)) * 16 + skip, 16 - skip, seeds)
 
     def _view(self, keys: pa.Array) -> npt.NDArray[np.uint8]:
         view = np.frombuffer(keys.buffers()[1] or b"", np.uint8).reshape(-1, 16)
@@ -362,12 +369,11 @@ class BytesKey(KeyType):
             return bytes(value)
         raise self._refuse(value)
 
-    def hash(self, plain: Plain) -> int:
-        assert isinstance(plain, bytes)
-        return _hash(plain, SEED)
+    def hash(self, plain: Any, seed: int = SEED) -> int:
+        return _hash(plain, seed)
 
-    def hash_array(self, keys: pa.Array) -> U64:
-        return hash_strings(keys)
+    def hash_array(self, keys: pa.Array, seeds: U64 | int = SEED) -> U64:
+        return hash_strings(keys, seeds)
 
     def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
         offsets = offsets_of(keys).data.cast("B").cast(self._offset_format)
@@ -388,8 +394,8 @@ class BytesKey(KeyType):
             raise self._refuse(text) from None
 
 
-def hash_strings(values: pa.Array) -> U64:
+def hash_strings(values: pa.Array, seeds: U64 | int = SEED) -> U64:
     """The hashes of a string or binary column without nulls."""
     offsets = offsets_of(values).astype(np.int64, copy=False)
     data = np.frombuffer(values.buffers()[2] or b"", np.uint8)
-    return hash_bytes(data, offsets[:-1], np.diff(offsets))
+    return hash_bytes(data, offsets[:-1], np.diff(offsets), seeds)

@@ -48,7 +48,7 @@ def build_packed(files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, h
         arrays={
             "starts": _directory_starts(rows).astype(np.uint32),
             "table": table,
-            **encode_columns(rows.batch, spec.text - {spec.key}),
+            **encode_columns(rows.batch, spec.text - {*spec.key_names}),
         },
         metadata={"bits": str(bits)},
     )

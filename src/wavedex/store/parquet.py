@@ -52,7 +52,7 @@ def build_parquet(
     middle = table.num_rows // 2 // GROUP_ROWS * GROUP_ROWS
     options = {
         "row_group_size": GROUP_ROWS,
-        "write_statistics": [spec.key, spec.order],
+        "write_statistics": [*spec.key_names, spec.order],
         "write_page_checksum": True,
         **choose_encodings(table.slice(middle, GROUP_ROWS)),
     }
@@ -188,7 +188,10 @@ class ParquetShard(Shard):
         return Damaged(f"{self._rows_name} cannot be read as a Parquet file ({error})")
 
     def _keys(self, batch: pa.RecordBatch) -> pa.Array:
-        return self._restore(batch.column(self.spec.key_place), self.spec.key_type.arrow_type)
+        spec = self.spec
+        columns = [batch.column(place) for place in spec.key_places]
+        types = (spec.schema.types[place] for place in spec.key_places)
+        return spec.key_of([*map(self._restore, columns, types)])
 
     def _restored(self, batch: pa.RecordBatch, schema: pa.Schema | None = None) -> pa.RecordBatch:
         """Rows that were read, in the types of the index."""

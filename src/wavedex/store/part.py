@@ -33,6 +33,9 @@ class Part:
     rows: int
     content: int | None = None
 
+    def __hash__(self) -> int:
+        return hash((self.store, *self.files.values(), self.shown))
+
     def show(self, slots: Iterable[int]) -> Part:
         """The same files with fewer slots shown."""
         return replace(self, shown=self.shown & frozenset(slots))

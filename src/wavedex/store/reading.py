@@ -24,7 +24,7 @@ from wavedex.store.arrow import number_view, to_arrow
 from wavedex.store.codes import WORDS_MAX, with_codes
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.entries import EntrySpec
-from wavedex.store.keys import Plain
+from wavedex.store.keys import KeyType, Plain
 from wavedex.store.order import stable_order
 from wavedex.store.part import Part
 from wavedex.store.pieces import Piece
@@ -117,7 +117,7 @@ class Shard(ABC):
         if rows.num_rows != self.part.rows:
             yield f"{self._rows_name} holds {rows.num_rows} rows, not {self.part.rows}"
         elif self.part.content is not None and content_of(hash_rows(rows)) != self.part.content:
-            files = [ref.name for ref in self.part.files.values() if not ref.checksum]
+            files = [ref.name for ref in self.part.files.values() if ref.bytes and not ref.checksum]
             yield f"{' or '.join(files)} holds other rows than were written"
 
     @property
@@ -169,6 +169,17 @@ def shard_of(hashes: U64, shards: int) -> np.ndarray:
 def shard_of_one(hashed: int, shards: int) -> int:
     """The shard of one hash."""
     return (hashed - (1 << 64) if hashed >> 63 else hashed) % shards
+
+
+def split_keys(kind: KeyType, keys: pa.Array, shards: int) -> dict[int, tuple[pa.Array, U64]]:
+    """The keys of each shard that has any, with their hashes."""
+    hashes = kind.hash_array(keys)
+    owners = shard_of(hashes, shards)
+    split = {}
+    for shard in np.unique(owners).tolist():
+        mine = owners == shard
+        split[shard] = keys.filter(to_arrow(mine)), hashes[mine]
+    return split
 
 
 @dataclass(frozen=True)

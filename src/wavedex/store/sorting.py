@@ -18,6 +18,7 @@ from wavedex.errors import TooLarge
 from wavedex.store.access import AnyFiles, Sink
 from wavedex.store.arrays import write_arrays
 from wavedex.store.arrow import to_arrow
+from wavedex.store.codes import compact
 from wavedex.store.entries import EntrySpec
 from wavedex.store.order import I64, bucket_starts, sort_order
 from wavedex.store.part import Part, Slots
@@ -59,7 +60,7 @@ def sort_rows(spec: EntrySpec, rows: Pieces) -> SortedRows:
     columns: dict[int, pa.Array] = {}
     # The widest first, while little else is in memory.
     for place in sorted(range(len(schema)), key=lambda place: _width(schema, place)):
-        columns[place] = rows.column(place).take(places)
+        columns[place] = compact(rows.column(place).take(places))
         if count > LARGE_ROWS:
             pa.default_memory_pool().release_unused()
     del order, places

@@ -60,7 +60,10 @@ def _in_blocks(hashed: Callable[..., U64], words: npt.NDArray[Any], seeds: U64) 
 
 
 def hash_bytes(
-    data: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
+    data: npt.NDArray[np.uint8],
+    starts: npt.NDArray[np.int64],
+    lengths: npt.NDArray[np.int64],
+    seed: U64 | int = SEED,
 ) -> U64:
     """The hash of each slice `data[start : start + length]`.
 
@@ -69,22 +72,26 @@ def hash_bytes(
     hashes = np.empty(len(starts), np.uint64)
     if not len(starts):
         return hashes
+    seeds = np.broadcast_to(_start(seed), len(starts))
     by_length = np.argsort(lengths, kind="stable")
     distinct, firsts = np.unique(lengths[by_length], return_index=True)
     for length, rows in zip(distinct.tolist(), np.split(by_length, firsts[1:]), strict=True):
         if length >= _LONG:
             for row in rows.tolist():
                 start = int(starts[row])
-                hashes[row] = xxhash.xxh64_intdigest(data[start : start + length].data, SEED)
+                hashes[row] = xxhash.xxh64_intdigest(
+                    data[start : start + length].data, int(seeds[row])
+                )
         else:
             for first in range(0, len(rows), _BLOCK):
                 some = rows[first : first + _BLOCK]
-                hashes[some] = _hash_matrix(data[starts[some][:, None] + np.arange(length)])
+                matrix = data[starts[some][:, None] + np.arange(length)]
+                hashes[some] = _hash_matrix(matrix, seeds[some])
     return hashes
 
 
-def _hash_matrix(matrix: npt.NDArray[np.uint8]) -> U64:
-    """The hash of each row of bytes."""
+def _hash_matrix(matrix: npt.NDArray[np.uint8], seed: U64) -> U64:
+    """The hash of each row of bytes, each with a seed of its own."""
     count, length = matrix.shape
     position = 0
 
@@ -95,11 +102,8 @@ def _hash_matrix(matrix: npt.NDArray[np.uint8]) -> U64:
         return piece.view(f"<u{width}").reshape(count).astype(np.uint64)
 
     with np.errstate(over="ignore"):
-        seed = _start(SEED)
         if length >= 32:
-            lanes = [
-                np.full(count, lane) for lane in (seed + _P1 + _P2, seed + _P2, seed, seed - _P1)
-            ]
+            lanes = [seed + _P1 + _P2, seed + _P2, seed, seed - _P1]
             while length - position >= 32:
                 lanes = [_round(lane, words(8)) for lane in lanes]
             one, two, three, four = lanes
@@ -107,7 +111,7 @@ def _hash_matrix(matrix: npt.NDArray[np.uint8]) -> U64:
             for lane in lanes:
                 state = (state ^ _round(np.zeros(count, np.uint64), lane)) * _P1 + _P4
         else:
-            state = np.full(count, seed + _P5)
+            state = seed + _P5
         state = state + np.uint64(length)
         while length - position >= 8:
             state = _eight(state, words(8))

@@ -12,9 +12,11 @@ import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from wavedex.store.files import FileRef, Files, Sink, _named_errors
+
+T = TypeVar("T")
 
 
 class Crash(BaseException):
@@ -63,6 +65,10 @@ class WatchedDisk(Files):
         self.before("scatter", name)
         super().scatter(name, positions, rows)
         self.bytes_written += rows.nbytes
+
+    def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
+        self.before("hand_over", name)
+        return super().hand_over(name, change)
 
     def sync(self, name: str) -> None:
         self.before("sync", name)
@@ -126,6 +132,12 @@ class CrashingDisk(WatchedDisk):
         count = len(rows) // 2 if self._is_tearing else len(rows)
         Files.scatter(self, name, positions[:count], rows[:count])
         self._tear(lambda: None)
+
+    def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
+        # A package sees to it itself that its change is not half done; what is torn is all that comes after it.
+        changed = super().hand_over(name, change)
+        self._tear(lambda: None)
+        return changed
 
     def sync(self, name: str) -> None:
         super().sync(name)

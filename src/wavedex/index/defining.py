@@ -1,0 +1,339 @@
+"""Are these answers an index? Checks what a user says when one is created or migrated, and makes the definition of it.
+
+Nothing is guessed and nothing is touched: whatever does not go together is refused by name, with what to say instead.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from wavedex import slots
+from wavedex.clock import SECOND_NS
+from wavedex.errors import BadDefinition, BadTime, MissingColumn, UnknownScheme
+from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, Definition, whole_number
+from wavedex.plan import SCHEMES, options_of
+from wavedex.store.address import files_at
+from wavedex.store.arrow import to_arrow
+from wavedex.store.content import hash_rows
+from wavedex.store.entries import SLOT_COLUMN
+from wavedex.store.formats import FORMATS, find_format, name_of
+
+SIZES_MAX = 100_000
+"""How far `sizes` may reach: a gap in them is a slot without rows, and each slot is looked at."""
+KEEP_S_MAX = 1000 * 365 * 86_400.0
+"""A clock set back by this is still a date."""
+PARTS_MAX = 30_000
+"""Linux lets a process map 65,530 files, and an open part is two or three of them for a moment."""
+
+
+def define(
+    schema: pa.Schema,
+    *,
+    key: str | Sequence[str],
+    position: str | None,
+    pointer: Sequence[str] | None,
+    time: str | None,
+    slot: str | int | None,
+    zone: str,
+    origin: Any,
+    window: int,
+    indexes: int | None,
+    scheme: str,
+    update: str,
+    include: Sequence[str] | None,
+    shards: int,
+    format: str,  # noqa: A002 - the contract's name
+    nulls: str,
+    late: str,
+    max_gap: int | None,
+    growth: float,
+    first_room: int,
+    spread: bool,
+    keep_commits: int,
+    keep_for: Any,
+    max_size: int | None,
+    sizes: Mapping[Any, int] | None,
+    roots: Sequence[str | os.PathLike[str]] | None,
+) -> Definition:
+    """Check the answers and return the definition. Raises BadDefinition and its kin."""
+    if not isinstance(schema, pa.Schema):
+        raise BadDefinition(f"schema is a {type(schema).__name__}; pass a pyarrow.Schema.")
+    keys = _key_names(key)
+    for role, name in (*(("key", name) for name in keys), ("time", time)):
+        if name is not None and name not in schema.names:
+            raise MissingColumn(_no_column(f"{role}={name!r}", schema))
+    _check_names(schema)
+    kept = schema if include is None else _included(schema, include, {*keys, time})
+    kept = pa.schema([_storable(_single(field, keys)) for field in kept], kept.metadata)
+    if position is not None:
+        kept = _with_position(kept, schema, position)
+    if pointer is not None:
+        kept = _with_pointer(kept, schema, pointer)
+    _check_names(kept)
+    window = whole_number("window", window, 1)
+    indexes = min(4, window) if indexes is None else whole_number("indexes", indexes, 1)
+    if isinstance(growth, bool) or not isinstance(growth, int | float):
+        raise BadDefinition(f"growth={growth!r} is no number.")
+    _check_choice("nulls", nulls, ("error", "skip"))
+    _check_choice("late", late, ("error", "drop"))
+    time_type = None if time is None else schema.field(time).type
+    slotting = slots.slotting(time_type, slot, zone, origin)
+    definition = Definition(
+        schema=kept,
+        offered=schema,
+        key=keys[0] if len(keys) == 1 else keys,
+        position=position,
+        pointer=None if pointer is None else (pointer[0], pointer[1]),
+        time=time,
+        slotting=slotting,
+        window=window,
+        indexes=indexes,
+        scheme_name=scheme,
+        update=update,
+        shards=whole_number("shards", shards, 1),
+        format=find_format(format).settled(format),
+        nulls=nulls,
+        late=late,
+        max_gap=None if max_gap is None else whole_number("max_gap", max_gap, 0),
+        growth=float(growth),
+        first_room=whole_number("first_room", first_room, 1),
+        spread=bool(spread),
+        keep_commits=whole_number("keep_commits", keep_commits, 1),
+        keep_s=_keep_s(keep_for),
+        max_size=None if max_size is None else whole_number("max_size", max_size, 1),
+        sizes=_sizes(sizes, slotting),
+        roots=_root_names(roots),
+    )
+    _check(definition)
+    return definition
+
+
+def redefine(
+    definition: Definition,
+    *,
+    scheme: str | None,
+    indexes: int | None,
+    window: int | None,
+    update: str | None,
+    format: str | None,  # noqa: A002 - the contract's name
+    shards: int | None,
+    max_size: int | None,
+    sizes: Mapping[Any, int] | None,
+) -> Definition:
+    """The definition with another mind about some answers; None leaves one as it is. Raises BadDefinition and its kin.
+
+    What only the old scheme needs is let go of with it, and a shorter window has no more sub-indexes than slots.
+    """
+    held = definition
+    window = held.window if window is None else whole_number("window", window, 1)
+    indexes = min(held.indexes, window) if indexes is None else whole_number("indexes", indexes, 1)
+    scheme = held.scheme_name if scheme is None else scheme
+    _check_scheme(scheme)
+    known = options_of(scheme)
+    stored = held.format if format is None else find_format(format).settled(format)
+    later = replace(
+        held,
+        scheme_name=scheme,
+        indexes=indexes,
+        window=window,
+        update=held.update if update is None else update,
+        format=stored,
+        former_formats=tuple(sorted({*held.former_formats, held.format} - {stored})),
+        shards=held.shards if shards is None else whole_number("shards", shards, 1),
+        max_size=(held.max_size if "max_size" in known else None)
+        if max_size is None
+        else whole_number("max_size", max_size, 1),
+        sizes=(held.sizes if "sizes" in known else {})
+        if sizes is None
+        else _sizes(sizes, held.slotting),
+    )
+    _check(later)
+    return later
+
+
+def _check(definition: Definition) -> None:
+    """Whether the answers go together. Raises BadDefinition and its kin."""
+    parts = definition.shards * definition.indexes
+    if parts > PARTS_MAX:
+        raise BadDefinition(
+            f"{definition.shards} shards of {definition.indexes} sub-indexes are {parts:,} parts, and "
+            f"{PARTS_MAX:,} is the most that a process can map. Use fewer of either."
+        )
+    _check_scheme(definition.scheme_name)
+    known = options_of(definition.scheme_name)
+    for option, value in (("max_size", definition.max_size), ("sizes", definition.sizes)):
+        if value and option not in known:
+            raise BadDefinition(
+                f"{option}= goes with schemes that weigh slots, not with {definition.scheme_name!r}."
+            )
+    _ = definition.spec.key_type, definition.scheme, definition.rooms
+    check_package(definition)
+
+
+def _check_scheme(scheme: Any) -> None:
+    if not isinstance(scheme, str):
+        raise UnknownScheme(f"scheme={scheme!r} is no name. Choose one of {', '.join(SCHEMES)}.")
+    if scheme not in SCHEMES:
+        raise UnknownScheme(f"There is no scheme {scheme!r}. Choose one of {', '.join(SCHEMES)}.")
+
+
+def check_package(definition: Definition) -> None:
+    """Raise BadDefinition where scheme and update technique ask more of a package than it can do."""
+    update, package, name = definition.update, definition.package, name_of(definition.format)
+    if name not in definition.technique.formats:
+        able = (each for each, found in FORMATS.items() if found.updates is not None)
+        raise BadDefinition(
+            f"update={update!r} changes its files, and files of format={name!r} cannot be changed. Use "
+            f"update='runs' or 'packed-shadow', or one of the formats {', '.join(map(repr, able))}."
+        )
+    writes_anew = not definition.technique.writes_into_files
+    if definition.scheme.needs_delete and not (writes_anew or package.deletes):
+        raise BadDefinition(
+            f"format={name!r} cannot delete, and scheme={definition.scheme_name!r} with update={update!r} deletes from a "
+            "sub-index. Choose another scheme, or update='runs' or 'packed-shadow', which write the sub-index anew."
+        )
+    definition.technique.check(definition.spec, package)
+    package.check(definition.spec)
+
+
+def _check_names(schema: pa.Schema) -> None:
+    for name in (SLOT_COLUMN, CHANGE_COLUMN, COMMIT_COLUMN):
+        if name in schema.names:
+            raise BadDefinition(f"The column name {name} is taken. Rename that column.")
+    twice = {name for name in schema.names if schema.names.count(name) > 1}
+    if twice:
+        raise BadDefinition(f"The schema has the column {min(twice)!r} twice. Rename one of them.")
+
+
+def _key_names(key: str | Sequence[str]) -> tuple[str, ...]:
+    """The columns of the key. Raises BadDefinition."""
+    names = (key,) if isinstance(key, str) else tuple(key) if isinstance(key, Sequence) else ()
+    if not names or not all(isinstance(name, str) for name in names):
+        raise BadDefinition(f"key={key!r} names no column. Pass a name, or a list of names.")
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise BadDefinition(f"key={key!r} has {min(twice)!r} twice. Name each column once.")
+    return names
+
+
+def _single(field: pa.Field, keys: tuple[str, ...]) -> pa.Field:
+    """A column of lists that is a key holds one value of them in each entry."""
+    if field.name not in keys or not (pt.is_list(field.type) or pt.is_large_list(field.type)):
+        return field
+    return pa.field(field.name, field.type.value_type, metadata=field.metadata)
+
+
+def _with_position(kept: pa.Schema, schema: pa.Schema, position: Any) -> pa.Schema:
+    if not isinstance(position, str) or position in schema.names:
+        raise BadDefinition(
+            f"position={position!r}: give the name of a new column, for the place of a key in its list."
+        )
+    return kept.append(pa.field(position, pa.int32(), nullable=False))
+
+
+def _with_pointer(kept: pa.Schema, schema: pa.Schema, pointer: Any) -> pa.Schema:
+    names = tuple(pointer) if isinstance(pointer, Sequence) and not isinstance(pointer, str) else ()
+    taken = {*schema.names, *kept.names}
+    if len({*names}) != 2 or any(not isinstance(name, str) or name in taken for name in names):
+        raise BadDefinition(
+            f"pointer={pointer!r}: give the names of two new columns, for the file and for the row of a record."
+        )
+    file, row = names
+    return kept.append(pa.field(file, pa.string(), nullable=False)).append(
+        pa.field(row, pa.int64(), nullable=False)
+    )
+
+
+def _root_names(roots: Sequence[str | os.PathLike[str]] | None) -> tuple[str, ...]:
+    """The folders over which sub-indexes are spread. Raises BadDefinition."""
+    if roots is None:
+        return ()
+    if isinstance(roots, str | bytes | os.PathLike) or not isinstance(roots, Sequence) or not roots:
+        raise BadDefinition(f"roots={roots!r} is no list. Pass a list of folders, one a disk.")
+    names = tuple(str(files_at(root).root) for root in roots)
+    twice = {name for name in names if names.count(name) > 1}
+    if twice:
+        raise BadDefinition(f"roots has {min(twice)!r} twice. Name each folder once.")
+    return names
+
+
+def _sizes(sizes: Mapping[Any, int] | None, slotting: slots.Slotting) -> dict[int, int]:
+    """The rows of slots that are to come, by number. Raises BadDefinition."""
+    if sizes is None:
+        return {}
+    if not isinstance(sizes, Mapping) or not sizes:
+        raise BadDefinition(
+            f"sizes={sizes!r}: give the rows of each slot that is to come, such as {{17: 300, 18: 250}}."
+        )
+    try:
+        numbers = [slotting.number(slot) for slot in sizes]
+    except BadTime as error:
+        raise BadDefinition(f"sizes names a slot that is none. {error}") from error
+    if len(set(numbers)) < len(numbers):
+        raise BadDefinition("sizes names a slot twice. Give the rows of each slot once.")
+    if max(numbers) - min(numbers) >= SIZES_MAX:
+        raise BadDefinition(
+            f"sizes reaches from slot {min(numbers)} to slot {max(numbers)}, and {SIZES_MAX:,} slots are the most. "
+            "Give those that come first."
+        )
+    return {
+        number: whole_number("sizes", rows, 0)
+        for number, rows in zip(numbers, sizes.values(), strict=True)
+    }
+
+
+def _keep_s(keep_for: Any) -> float:
+    """For how many seconds commits are kept. Raises BadDefinition."""
+    try:
+        kept = 0.0 if keep_for is None else slots.duration_ns(keep_for) / SECOND_NS
+    except BadTime as error:
+        raise BadDefinition(f"keep_for={keep_for!r} is no duration. {error}") from error
+    if kept > KEEP_S_MAX:
+        raise BadDefinition(f"keep_for={keep_for!r} is longer than a thousand years. Give less.")
+    return kept
+
+
+def _included(schema: pa.Schema, include: Sequence[str], needed: set[str | None]) -> pa.Schema:
+    if isinstance(include, str) or not isinstance(include, Iterable):
+        raise BadDefinition(f"include={include!r} is no list. Pass a list of column names.")
+    for name in include:
+        if name not in schema.names:
+            raise MissingColumn(_no_column(f"include has {name!r}", schema))
+    wanted = {*include, *needed}
+    return pa.schema([field for field in schema if field.name in wanted])
+
+
+def _no_column(what: str, schema: pa.Schema) -> str:
+    return f"{what}, but there is no such column. The columns are {', '.join(schema.names)}."
+
+
+def _storable(field: pa.Field) -> pa.Field:
+    """The field as it is kept. Raises BadDefinition where nothing can be done with its type.
+
+    Dictionaries count in 32 bits, so that those of several batches have room in one; views become plain strings.
+    """
+    kind = PLAIN.get(field.type, field.type)
+    if pt.is_dictionary(kind) and kind.index_type != pa.int32():
+        kind = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
+    try:
+        column = pa.nulls(1, kind)
+        hash_rows(pa.record_batch([column], names=["column"]))
+        column.take(to_arrow(np.zeros(1, np.int64)))
+    except (pa.ArrowException, TypeError, ValueError, RecursionError, AttributeError):
+        raise BadDefinition(
+            f"Column {field.name!r} of type {kind} cannot be kept. Cast it to a plainer type, or "
+            "leave it out with include=."
+        ) from None
+    return field.with_type(kind)
+
+
+def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    if value not in choices:
+        raise UnknownScheme(f"{name}={value!r} is none of {', '.join(map(repr, choices))}.")

@@ -1,0 +1,127 @@
+"""What a package must be able to do to hold sub-indexes, and how one of your own is described to Wavedex.
+
+A wave index needs no index structure of its own: a sub-index can live in anything that builds an index from rows, answers
+for them, and throws it away (the papers' legacy systems). Here such a thing is a `Format`. Ours are described the same way
+as a stranger's: `arrow` and `parquet` are files of our own, `sqlite` and `postgresql` are packages that others wrote.
+
+To bring a package of your own, write
+
+- a `build`, which writes rows as a new part and makes it last, and
+- a `wavedex.store.reading.Shard`, which opens the part and answers: `probe`, `probe_many`, `probe_range`, `scan`, and
+  `_rule_findings`, for `verify`,
+
+put both into a `Format`, and hand that to `wavedex.store.formats.register` in every process that opens the index. With no
+more than that it goes with `update="runs"` and `update="packed-shadow"`, under every scheme. If parts can be added to, write
+an `Updatable` too, and `update="in-place"` and `update="simple-shadow"` go with it, under every scheme that deletes nothing;
+with deletion, under all.
+
+A part is named in manifests by the files it has below the folder of the index, by their roles. Two roles must be there:
+`rows`, and `directory`, by whose name a version of a part is known (a part that is added to needs a new one each time; one
+that never changes may give the same file for both). What lives elsewhere leaves a small file below the folder to stand for
+it; `sweep` clears away what no such file stands for any more. Names of files begin with the `stem` that is handed in.
+
+What a manifest names must last before the manifest is written, so `build`, `add` and `copy` return only when it does. A
+write that fails half-way, or is never committed, must leave every part that was there as it was for its readers.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from wavedex.store.access import AnyFiles
+from wavedex.store.entries import EntrySpec
+from wavedex.store.part import Part, Slots
+from wavedex.store.pieces import Pieces
+from wavedex.store.reading import Range, Shard
+from wavedex.store.room import Sizes
+
+Build = Callable[[AnyFiles, EntrySpec, str, Pieces, Slots], Part]
+"""Writes entries as a part under a stem of names, with the slots that it then holds, and lets go of them.
+
+REQUIRES: at least one row. ENSURES: the part lasts.
+"""
+
+Open = Callable[[AnyFiles, EntrySpec, Part], Shard]
+"""Opens a part for reading. Raises FileNotFoundError where it is gone."""
+
+Sweep = Callable[[Callable[[], Iterable[str]]], list[str]]
+"""Clears away what no file stands for any more. It is handed a function that lists the names of the files there are.
+
+Returns what it had to leave for later, because a reader holds it.
+"""
+
+
+@dataclass(frozen=True)
+class Site:
+    """What is known where parts are changed.
+
+    `commit` is the number of the commit that will publish the change, `oldest_kept` that of the oldest manifest that is
+    still kept or held by a reader, `sizes` those of room in buckets that grow.
+    """
+
+    files: AnyFiles
+    spec: EntrySpec
+    sizes: Sizes
+    commit: int
+    oldest_kept: int
+
+
+class Updatable(ABC):
+    """Parts that can be added to, and perhaps deleted from. Readers of an earlier version must notice nothing."""
+
+    @abstractmethod
+    def build(self, stem: str, batch: pa.RecordBatch, held: Slots) -> Part:
+        """A new part that can be added to. REQUIRES: at least one row."""
+
+    @abstractmethod
+    def add(self, part: Part, stem: str, batch: pa.RecordBatch, slots: Slots) -> Part:
+        """The part with the rows of `batch`, which are of `slots`, added. REQUIRES: at least one row."""
+
+    @abstractmethod
+    def copy(self, part: Part, stem: str) -> Part:
+        """The same rows in a part of their own."""
+
+    def delete(self, part: Part, stem: str, dead: Range, slots: Slots) -> Part | None:
+        """The part without the rows whose ordinals lie in `dead`, which are those of `slots`; None if none is left.
+
+        Only asked where the format says that it deletes; elsewhere what is left is written anew.
+        """
+        raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class Format:
+    """A package, or a kind of files of our own, as the rest of the library sees it.
+
+    `check` raises BadDefinition where entries cannot be kept so, and `check_updates` where they cannot be updated in
+    place. `stores` opens parts by the kind that they name; the first is the kind that `build` writes, the last the kind that
+    `updates` writes. `updates` makes the changes at a site; without it parts are
+    only ever written whole. `deletes` says whether it deletes. `located` is for a package that lives at an address of its
+    own: it is handed what was given as `format=` and returns the format there; `settled` returns that text as the index
+    keeps it, and is asked once, when the index is created.
+    """
+
+    build: Build
+    check: Callable[[EntrySpec], None]
+    stores: Mapping[str, Open] = field(default_factory=dict)
+    updates: Callable[[Site], Updatable] | None = None
+    check_updates: Callable[[EntrySpec], None] = lambda spec: None
+    deletes: bool = False
+    needs_local_disk: bool = False
+    sweep: Sweep | None = None
+    located: Callable[[str], Format] | None = None
+    settled: Callable[[str], str] = str
+
+    def is_packed(self, parts: Sequence[Part]) -> bool:
+        """Whether parts of one shard of a sub-index are as `build` writes them: one or none, of which every row counts."""
+        store = next(iter(self.stores))
+        return len(parts) <= 1 and all(part.store == store and part.is_whole for part in parts)
+
+    def is_updatable(self, parts: Sequence[Part]) -> bool:
+        """Whether parts of one shard of a sub-index can be added to, and nobody else has a share in them."""
+        store = [*self.stores][-1]
+        return len(parts) <= 1 and all(part.store == store and part.is_whole for part in parts)

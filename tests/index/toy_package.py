@@ -1,0 +1,66 @@
+"""A package as a stranger would bring it: lines of JSON in a file, with neither addition nor deletion nor an index.
+
+Nothing here is known to the library before `register` is called.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pyarrow as pa
+
+from wavedex.errors import BadDefinition
+from wavedex.store import AnyFiles, EntrySpec, Part, Range, Shard
+from wavedex.store.formats import register
+from wavedex.store.package import Format
+from wavedex.store.part import Slots
+from wavedex.store.pieces import Pieces
+
+
+def build(files: AnyFiles, spec: EntrySpec, stem: str, rows: Pieces, held: Slots) -> Part:
+    lines = "".join(json.dumps(row) + "\n" for row in rows.batch().to_pylist())
+    ref = files.create(f"{stem}.jsonl", lambda sink: sink.write(lines.encode()))
+    files.sync(ref.name)
+    return Part("jsonl", {"rows": ref, "directory": ref}, held, held, rows.num_rows)
+
+
+def check(spec: EntrySpec) -> None:
+    for field in spec.schema:
+        if field.type not in (pa.int64(), pa.string()):
+            raise BadDefinition(f"Lines of JSON have no place for {field.name!r}. Leave it out.")
+
+
+class Lines(Shard):
+    def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
+        super().__init__(files, spec, part)
+        self._text = bytes(files.map(part.files["rows"]))
+
+    def _batch(self, wanted: Any, within: Range | None) -> pa.RecordBatch:
+        rows = [row for row in map(json.loads, self._text.splitlines()) if wanted(row)]
+        return self._within(pa.RecordBatch.from_pylist(rows, self.spec.schema), within)
+
+    def _plain(self, row: dict[str, Any]) -> Any:
+        return self.spec.key_type.plain(row[self.spec.key_names[0]])
+
+    def probe(self, plain: Any, hashed: int, within: Range | None) -> pa.RecordBatch | None:
+        found = self._batch(lambda row: self._plain(row) == plain, within)
+        return found if found.num_rows else None
+
+    def probe_many(self, keys: pa.Array, hashes: Any, within: Range | None) -> pa.RecordBatch:
+        wanted = {self.spec.key_type.plain(key) for key in keys.to_pylist()}
+        return self._batch(lambda row: self._plain(row) in wanted, within)
+
+    def probe_range(self, low: Any, high: Any, within: Range | None) -> pa.RecordBatch:
+        return self._batch(lambda row: low <= self._plain(row) <= high, within)
+
+    def scan(self, within: Range | None) -> pa.RecordBatch:
+        return self._batch(lambda row: True, within)
+
+    def _rule_findings(self) -> Iterable[str]:
+        return ()
+
+
+JSONL = Format(build, check, {"jsonl": Lines})
+register("jsonl", JSONL)
