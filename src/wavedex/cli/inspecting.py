@@ -77,8 +77,8 @@ def _header(about: dict[str, Any]) -> Table:
 def _promise(promise: dict[str, float]) -> str:
     """How much work a slot makes."""
     ahead = promise["preparation_slots"]
-    return f"a slot that comes makes work for {promise['transition_slots']:g} slots" + (
-        f", and for {ahead:g} more ahead" if ahead else ""
+    return f"work for each slot that comes, in slots: {promise['transition_slots']:g}" + (
+        f", and {ahead:g} ahead" if ahead else ""
     )
 
 
