@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from test_crashes import unnamed_files
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.log import DATA, Log
 from wavedex.plan import SCHEMES
 from wavedex.testing.oracle import Oracle, same_rows
 
@@ -60,15 +60,6 @@ def create(path: Path, format_: str, scheme: str, update: str, **more: Any) -> w
 
 def oracle() -> Oracle:
     return Oracle(WINDOW, "k", lambda row: row["t"] // 10)
-
-
-def unnamed_files(path: Path) -> set[str]:
-    from wavedex.store import Files
-
-    files = Files(path)
-    log = Log(files)
-    named = {name for commit in log.commits() for name in log.read(commit).files}
-    return {f"{DATA}/{name}" for name in files.list(DATA)} - named
 
 
 def check(asked: wx.WaveIndex | wx.Snapshot, truth: Oracle) -> None:

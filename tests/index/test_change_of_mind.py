@@ -6,12 +6,11 @@ The machine of `test_state_machine.py` with two more things that can be done: a 
 from __future__ import annotations
 
 import contextlib
-import zlib
 
 import pytest
-from hypothesis import seed, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import rule, run_state_machine_as_test
+from hypothesis.stateful import rule
+from machines import run_machine
 from test_state_machine import ABSENT, KEYS, Waves
 from ways import WAYS
 
@@ -81,8 +80,4 @@ class Minds(Waves):
 
 @pytest.mark.parametrize("way", WAYS)
 def test_a_change_of_mind_leaves_the_answers_of_a_plain_dictionary(way):
-    machine = type(f"Minds of {way}", (Minds,), {"scheme": "wata", "way": way})
-    machine = seed(zlib.crc32(way.encode()))(machine)
-    run_state_machine_as_test(
-        machine, settings=settings(max_examples=EXAMPLES, stateful_step_count=STEPS)
-    )
+    run_machine(Minds, "wata", way, examples=EXAMPLES, steps=STEPS)

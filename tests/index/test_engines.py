@@ -463,3 +463,14 @@ def test_two_comparisons_narrow_a_scan_from_both_sides():
         None,
         10,
     )
+
+
+def test_what_a_soft_window_still_holds_is_shown_on_request(tmp_path):
+    # Of nine days, two are over and still held.
+    index = fill(tmp_path / "x")
+    held = numbers(index.scan(expired=True).read_all())
+    assert len(held) > len(numbers(index.scan().read_all()))
+    with duckdb.connect() as connection:
+        relation = index.to_duckdb(connection, "entries", expired=True)
+        assert sorted(n for (n,) in relation.select("n").fetchall()) == held
+    assert numbers(index.to_polars(expired=True).collect()) == held

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import os
 import shutil
 import signal
@@ -35,9 +34,9 @@ from package_walk import (
     oracle,
     rows_of,
     table,
-    unnamed_files,
     walk,
 )
+from test_crashes import DISKS, crash_everywhere, unnamed_files
 
 import wavedex as wx
 from wavedex import errors
@@ -47,7 +46,7 @@ from wavedex.store import sql
 from wavedex.store.formats import FORMATS, register
 from wavedex.store.package import Format
 from wavedex.store.remote import RemoteFiles
-from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, WatchedDisk
+from wavedex.testing.disks import WatchedDisk
 from wavedex.testing.oracle import same_rows
 
 TOY = [(scheme, update) for scheme in SCHEMES for update in WHOLE]
@@ -235,12 +234,6 @@ def test_other_tools_read_a_sub_index_with_sqlite_alone(tmp_path):
 
 # -- crashes ------------------------------------------------------------------------------------------
 
-DISKS: dict[str, Callable[[Path, int], CrashingDisk]] = {
-    "crash": lambda path, number: CrashingDisk(path, number),
-    "torn": lambda path, number: CrashingDisk(path, number, torn=True),
-    "forgetful": lambda path, number: ForgetfulDisk(path, number),
-}
-
 
 @pytest.mark.parametrize("disk", DISKS)
 @pytest.mark.parametrize("update", TECHNIQUES)
@@ -254,31 +247,12 @@ def test_a_crash_leaves_the_old_window_or_the_new_one(tmp_path, scheme, update, 
     old = truth.rows()
     del index
     truth.append(rows_of(9), 9)
-    for number in itertools.count(1):
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(origin, scratch)
-        broken = DISKS[disk](scratch, number)
-        around = wx.Surroundings(files=lambda _, broken=broken: broken)
-        try:
-            wx.open(scratch, surroundings=around).append(table(rows_of(9)))
-        except Crash:
-            if isinstance(broken, ForgetfulDisk):
-                broken.forget()
-        else:
-            if not broken.is_down:
-                break
-        survivor = wx.open(scratch)
-        survivor.verify()
-        found = survivor.scan().read_all().to_pylist()
-        assert same_rows(found, old) or same_rows(found, truth.rows()), number
-        survivor.append(table(rows_of(9)))
-        survivor.verify()
-        check(survivor, truth)
-        survivor.vacuum()
-        survivor.verify()
-        check(survivor, truth)
-        assert not unnamed_files(scratch)
-    assert number > 8
+
+    def act(index: wx.WaveIndex) -> None:
+        index.append(table(rows_of(9)))
+
+    changes = crash_everywhere(origin, scratch, DISKS[disk], act, old, truth.rows())
+    assert changes > 7
 
 
 KILLED = """

@@ -410,3 +410,19 @@ def test_what_is_erased_is_in_no_table_once_no_reader_holds_one(tmp_path, server
     assert same_rows(
         index.scan().read_all().to_pylist(), truth.rows(lambda row: row["k"] != doomed)
     )
+
+
+@pytest.mark.parametrize("update", ["packed-shadow", "runs"])
+def test_another_address_gets_all_tables_though_the_layout_stays(tmp_path, server, place, update):
+    index = create(tmp_path / "x", place, "del", update, shards=1)
+    index.migrate(indexes=1)
+    for slot in range(1, 9):
+        index.append(table(rows_of(slot)))
+    rows = index.scan().read_all().to_pylist()
+    other = f"{server.uri}#moved_{next(NUMBERS)}"
+    index.migrate(format=other)
+    gc.collect()
+    index.vacuum()
+    assert server.tables(schema_of(place)) == set()
+    assert server.tables(schema_of(other)) == markers(tmp_path / "x") != set()
+    assert same_rows(index.scan().read_all().to_pylist(), rows)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import shutil
+import threading
 from pathlib import Path
 
 import pyarrow as pa
@@ -12,6 +13,7 @@ from test_crashes import SCHEMA, WINDOW, answers, rows_of, table
 from ways import WAYS
 
 import wavedex as wx
+from wavedex.index.readable import read_together
 from wavedex.plan import SCHEMES
 from wavedex.store.files import Files
 from wavedex.store.spread import MARK
@@ -255,3 +257,32 @@ def test_an_erase_leaves_sub_indexes_on_their_disks(tmp_path):
     before = homes()
     index.erase([3])
     assert homes() == before
+
+
+def test_disks_are_read_at_the_same_time():
+    both = threading.Barrier(2, timeout=30)
+
+    def slow(number: int):
+        both.wait()  # which only ends once the other disk is being read, too
+        yield pa.record_batch({"n": [number]})
+
+    found = list(read_together([slow(1), slow(2)]))
+    assert sorted(batch["n"][0].as_py() for batch in found) == [1, 2]
+
+
+def test_disks_are_written_to_at_the_same_time(tmp_path):
+    both = threading.Barrier(2, timeout=30)
+
+    class Slow(Files):
+        def create(self, name, fill):
+            if name.endswith(".arrow"):
+                both.wait()
+            return super().create(name, fill)
+
+    index = wx.WaveIndex.create(
+        tmp_path / "x", SCHEMA, key="k", time="t", slot=10, window=4, indexes=2, scheme="reindex",
+        update="packed-shadow", shards=1, roots=[tmp_path / "a", tmp_path / "b"],
+        surroundings=wx.Surroundings(files=Slow),
+    )  # fmt: skip
+    index.append(table([row for slot in range(1, 5) for row in rows_of(slot)]))
+    assert len(answers(index)) == 4 * len(rows_of(1))

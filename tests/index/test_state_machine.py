@@ -9,13 +9,11 @@ from __future__ import annotations
 import gc
 import shutil
 import tempfile
-import zlib
 from collections import Counter
 from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import seed, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,8 +21,8 @@ from hypothesis.stateful import (
     invariant,
     precondition,
     rule,
-    run_state_machine_as_test,
 )
+from machines import run_machine
 from ways import CASES, SQLITE, WAYS, told
 
 import wavedex as wx
@@ -314,9 +312,4 @@ class Waves(RuleBasedStateMachine):
 
 @pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET, *IN_SQLITE])
 def test_any_sequence_of_steps_leaves_the_answers_of_a_plain_dictionary(scheme, way):
-    name = f"{scheme} {way}"
-    machine = type(f"Waves of {name}", (Waves,), {"scheme": scheme, "way": way})
-    machine = seed(zlib.crc32(name.encode()))(machine)
-    run_state_machine_as_test(
-        machine, settings=settings(max_examples=EXAMPLES.get(way, 4), stateful_step_count=STEPS)
-    )
+    run_machine(Waves, scheme, way, examples=EXAMPLES.get(way, 4), steps=STEPS)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
-import pyarrow as pa
 import typer
 
 import wavedex
@@ -77,13 +76,12 @@ def scan(
 ) -> None:
     """Read all rows of the window, or ask SQL of them."""
     chosen = chosen_format(kind, as_json)
-    entries: pa.RecordBatchReader = _asked(index, commit).scan(
-        since, until, column_names(columns), expired, dictionaries=sql is not None
-    )
+    idx = _asked(index, commit)
+    asked = (since, until, column_names(columns), expired)
     if sql is None:
-        write_rows(entries, chosen, limit)
+        write_rows(idx.scan(*asked), chosen, limit)
         return
-    with querying(entries.read_all(), sql) as answer:
+    with querying(lambda connection: idx.to_duckdb(connection, "entries", *asked), sql) as answer:
         write_rows(answer, chosen, limit)
 
 

@@ -1,13 +1,12 @@
 """SQL over the entries of a snapshot, by DuckDB, in memory.
 
-The entries are a table of Arrow's, most of it mapped from the index's own files, so that a query may name them as often as
-it likes and only the columns that it names are read. Whatever DuckDB objects to becomes an error of ours with its message.
-DuckDB works in a thread of its own: this one waits for it, and so can be interrupted.
+The entries are the view that `to_duckdb` makes, so that a query may name them as often as it likes and only the columns
+that it names are read. Whatever DuckDB objects to becomes an error of ours with its message. DuckDB works in a thread of its own: this one waits for it, and so can be interrupted.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -15,6 +14,7 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import WavedexError
+from wavedex.extras import require
 
 BATCH_ROWS = 65_536
 
@@ -24,14 +24,13 @@ class BadQuery(WavedexError):
 
 
 @contextmanager
-def querying(entries: pa.Table, sql: str) -> Iterator[pa.RecordBatchReader]:
-    """Run a query over `entries`; its rows can be read while the context is open. Raises BadQuery."""
-    import duckdb
-
+def querying(show: Callable[[Any], object], sql: str) -> Iterator[pa.RecordBatchReader]:
+    """Run a query; its rows can be read while the context is open. `show` makes a view of the entries. Raises BadQuery."""
+    duckdb = require("duckdb")
     connection = duckdb.connect()
     with ThreadPoolExecutor(max_workers=1) as worker:
         try:
-            answer = worker.submit(_run, connection, entries, sql).result()
+            answer = worker.submit(_run, connection, show, sql).result()
 
             def batches() -> Iterator[pa.RecordBatch]:
                 while (batch := worker.submit(next, answer, None).result()) is not None:
@@ -59,11 +58,11 @@ def _close(connection: Any, worker: ThreadPoolExecutor) -> None:
     closing.result()
 
 
-def _run(connection: Any, entries: pa.Table, sql: str) -> Any:
+def _run(connection: Any, show: Callable[[Any], object], sql: str) -> Any:
     # The names in a query are tables, never variables of this program.
     connection.execute("set python_enable_replacements = false")
     connection.execute("set TimeZone = 'UTC'")
-    connection.register("entries", entries)
+    show(connection)
     relation = connection.sql(sql)
     if relation is None:
         raise BadQuery("The query returns no rows. Give one such as: select * from entries")

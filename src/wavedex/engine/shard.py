@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
+from wavedex.engine.crew import run_together
 from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.homes import settled_homes
 from wavedex.engine.technique import Bench, Technique
@@ -95,10 +96,7 @@ def _settle(
             for name in by_home[home]
         }
 
-    if len(by_home) < 2:
-        return settle(*by_home) if by_home else {}
-    with ThreadPoolExecutor(len(by_home)) as pool:
-        settled = [*pool.map(settle, by_home)]
+    settled = run_together([partial(settle, home) for home in by_home], len(by_home))
     return {name: parts for each in settled for name, parts in each.items()}
 
 

@@ -76,6 +76,7 @@ def make_view(
     since: Any,
     until: Any,
     columns: Sequence[str] | None,
+    expired: bool,
 ) -> Any:
     """Make the view and return it as a relation. Raises BadName, SchemaMismatch, MissingColumn, BadTime, PackageMissing."""
     duckdb = require("duckdb")
@@ -85,7 +86,7 @@ def make_view(
         raise BadName(f"{name!r} is no name for a view. Give one such as 'entries'.")
     names = snapshot.names(columns)
     _check_columns(names)
-    targets = snapshot.all_targets(since, until, False)
+    targets = snapshot.all_targets(since, until, expired)
     try:
         _check_free(connection, name)
         before = _parts_of(connection, name)

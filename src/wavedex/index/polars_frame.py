@@ -28,7 +28,9 @@ Ends = tuple[int | None, int | None]
 _UNITS = {"Milliseconds": "ms", "Microseconds": "us", "Nanoseconds": "ns"}
 
 
-def make_frame(snapshot: Snapshot, since: Any, until: Any, columns: Sequence[str] | None) -> Any:
+def make_frame(
+    snapshot: Snapshot, since: Any, until: Any, columns: Sequence[str] | None, expired: bool
+) -> Any:
     """The lazy frame. Raises SchemaMismatch, MissingColumn, BadTime or PackageMissing."""
     polars, plugins = require("polars"), require("polars.io.plugins")
     names = snapshot.names(columns)
@@ -52,7 +54,7 @@ def make_frame(snapshot: Snapshot, since: Any, until: Any, columns: Sequence[str
             told = ends_of(_tree(predicate, polars), spec.order, spec.schema.field(spec.order).type)
             ends = _both(asked, told)
         left = rows_max
-        targets = snapshot.targets_between(*ends)
+        targets = snapshot.targets_between(*ends, expired)
         for batch in stream_targets(snapshot, targets, list(dict.fromkeys(shown))):
             for at in range(0, batch.num_rows, batch_rows or BATCH_ROWS):
                 piece = batch.slice(at, batch_rows or BATCH_ROWS)

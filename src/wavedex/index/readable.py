@@ -140,6 +140,7 @@ class Readable(ABC):
         since: Any = None,
         until: Any = None,
         columns: Sequence[str] | None = None,
+        expired: bool = False,
     ) -> Any:
         """Make the window a view of that name in a DuckDB connection, and return it as a relation.
 
@@ -151,10 +152,14 @@ class Readable(ABC):
         """
         from wavedex.index.duckdb_view import make_view
 
-        return make_view(self._current(), connection, name, since, until, columns)
+        return make_view(self._current(), connection, name, since, until, columns, expired)
 
     def to_polars(
-        self, since: Any = None, until: Any = None, columns: Sequence[str] | None = None
+        self,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
     ) -> Any:
         """The window as a lazy frame of Polars, which reads nothing until it is collected.
 
@@ -164,7 +169,7 @@ class Readable(ABC):
         """
         from wavedex.index.polars_frame import make_frame
 
-        return make_frame(self._current(), since, until, columns)
+        return make_frame(self._current(), since, until, columns, expired)
 
     def files(self, since: Any = None, until: Any = None) -> list[str]:
         """The paths, or URIs, of the files in which the entries of a span of time lie, for other tools to read.

@@ -122,10 +122,10 @@ class Snapshot(Readable):
         shards = range(self.definition.shards)
         return [target for shard in shards for target in self.targets(shard, since, until, expired)]
 
-    def targets_between(self, start: int | None, stop: int | None) -> list[Target]:
+    def targets_between(self, start: int | None, stop: int | None, expired: bool) -> list[Target]:
         """The targets of all shards for a range of ordinals."""
         shards = range(self.definition.shards)
-        return [t for shard in shards for t in self._find_targets(shard, start, stop, False)]
+        return [t for shard in shards for t in self._find_targets(shard, start, stop, expired)]
 
     def by_disk(self, targets: Sequence[Target]) -> list[list[Target]]:
         """The same targets, in one list for each of the disks over which the index is spread."""

@@ -161,16 +161,17 @@ class PostgresqlShard(SqlShard):
         self._closing = weakref.finalize(self, session.close)
         return session
 
+    @property
+    def _table(self) -> str:
+        return self.table.quoted
+
     def _mark(self, place: int) -> str:
         return f"${place + 1}"
 
     def _ask(
         self, names: Sequence[str], tests: Sequence[str], values: Sequence[pa.Array] = ()
     ) -> list[pa.Array]:
-        columns = ", ".join(map(quoted, names))
-        text = f"select {columns} from {self.table.quoted} where {' and '.join(tests)}"
-        if not values:
-            text += f" order by {quoted(ROW)}"
+        text = self._select(names, tests, by_number=not values)
         return self._columns(names, self._fetch(text, values))
 
     def _ask_keys(self, keys: Sequence[pa.Array], tests: Sequence[str]) -> list[pa.Array]:

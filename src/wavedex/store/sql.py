@@ -91,6 +91,18 @@ class SqlShard(Shard):
     def _ask_keys(self, keys: Sequence[pa.Array], tests: Sequence[str]) -> list[pa.Array]:
         """All columns of the rows with one of some keys, whose columns are given, that pass all tests."""
 
+    @property
+    @abstractmethod
+    def _table(self) -> str:
+        """The table, as SQL names it."""
+
+    def _select(self, names: Sequence[str], tests: Sequence[str], by_number: bool) -> str:
+        """The query for some columns of the rows that pass all tests."""
+        text = (
+            f"select {', '.join(map(quoted, names))} from {self._table} where {' and '.join(tests)}"
+        )
+        return f"{text} order by {quoted(ROW)}" if by_number else text
+
     @abstractmethod
     def _mark(self, place: int) -> str:
         """What stands for a value in a query, counted from 0."""

@@ -137,6 +137,7 @@ class SqliteShard(SqlShard):
     """A database that is read. Several threads may ask; they take turns."""
 
     how = "mode=ro&immutable=1"
+    _table = TABLE
 
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         super().__init__(files, spec, part)
@@ -156,10 +157,7 @@ class SqliteShard(SqlShard):
     def _ask(
         self, names: Sequence[str], tests: Sequence[str], values: Sequence[pa.Array] = ()
     ) -> list[pa.Array]:
-        columns = ", ".join(map(quoted, names))
-        text = f"select {columns} from {TABLE} where {' and '.join(tests)}"
-        if not values:
-            text += f" order by {quoted(ROW)}"
+        text = self._select(names, tests, by_number=not values)
         return self._columns(names, self._fetch(text, [to_values(value)[0] for value in values]))
 
     def _ask_keys(self, keys: Sequence[pa.Array], tests: Sequence[str]) -> list[pa.Array]:
