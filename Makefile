@@ -14,7 +14,7 @@ help:
 	@echo "make format       format the code"
 	@echo "make types        check the types"
 	@echo "make bench-quick  a small race against other stores, with checked answers"
-	@echo "make bench        the race at full size, cycles, sweeps, promises, and what Spark adds"
+	@echo "make bench        the race at full size, cycles, sweeps, promises, lifetimes, and what Spark adds"
 
 setup: $(READY)
 
@@ -60,6 +60,7 @@ bench: setup
 	$(BIN)/python -m bench.sweeps
 	$(BIN)/python -m bench.promises
 	$(BIN)/python -m bench.changing
+	$(BIN)/python -m bench.lifetimes
 	$(BIN)/python -m bench.spark
 
 clean:

@@ -268,3 +268,67 @@ def test_what_spark_adds_is_measured_and_checked(tmp_path, capsys):
     for update in ("packed-shadow", "runs"):
         assert 0.95 < report["results"][f"slide, {update}"]["ratio"] < 1.05
     assert "grouped sum" in capsys.readouterr().out
+
+
+LIVES = ["rebuild", "no-rebuild", "lazy-rebuild", "count-rebuild", "r-ins"]
+
+
+def test_lifetimes_are_measured_checked_and_judged_and_can_be_resumed(tmp_path, capsys):
+    from bench.lifetimes import main
+
+    path = tmp_path / "lifetimes.json"
+    small = ["--quick", "--large", "--methods", *LIVES]
+    where = ["--json", str(path), "--folder", str(tmp_path)]
+    report = main([*small, *where])
+    assert report["checked"]
+    assert json.loads(path.read_text()) == report
+    assert [each["method"] for each in report["papers"]] == LIVES
+    assert {each["n"] for each in report["large"]} == {9, 25}
+    counted = ("bytes of", "squared deviations", "what `", "look-ups for hidden")
+    met = {each["name"]: each["met"] for each in report["targets"]}
+    assert all(met[name] for name in met if name.startswith(counted))
+    assert sum(name.startswith(counted) for name in met) == 10
+    printed = capsys.readouterr().out
+    assert "| 2x2 | `rebuild` |" in printed
+    again = main([*small, "r-exp", "--resume", *where])
+    assert again["papers"][:-1] == report["papers"]
+    assert again["papers"][-1]["method"] == "r-exp"
+    assert again["peers"] == report["peers"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.parametrize("counted", [False, True])
+def test_wrong_answers_of_lives_are_noticed(counted):
+    from bench.lives.rows import Lives, read_all
+    from bench.measure import WrongAnswer
+
+    lives = Lives(keys=5, slots=4, width=50, seed=1, counted=counted)
+    rows = pa.concat_tables([lives.slot(number) for number in range(1, 6)])
+    answers = lives.answers(250)
+    keys, born, until = lives.live(250)
+    assert answers.counts([int(keys[0])]) == [np.count_nonzero(keys == keys[0])]
+    right = rows.filter(pa.compute.field("until") > 250)
+    assert right.num_rows == len(born) == len(until)
+    assert read_all(right.to_reader()) == answers.sums
+    assert read_all(right.slice(1).to_reader()) != answers.sums
+    of_key = right.filter(pa.compute.field("key") == 3)
+    answers.check_key(3, of_key)
+    texts = of_key["text"].to_pylist()
+    spoiled = [texts[0][:-1] + "?", *texts[1:]]
+    place = of_key.column_names.index("text")
+    for wrong in (of_key.slice(1), of_key.set_column(place, "text", pa.array(spoiled))):
+        with pytest.raises(WrongAnswer):
+            answers.check_key(3, wrong)
+
+
+def test_rows_for_clickhouse_are_compared_whatever_their_order():
+    from bench.lives.course import make_course
+    from bench.measure import WrongAnswer
+
+    course = make_course(slots=3, rows=40, refreshes=1, probes=10, seed=1)
+    live = course.live(3)
+    key = live["key"][0].as_py()
+    rows = live.filter(pa.compute.field("key") == key)
+    course.check(3, key, rows.select(rows.column_names[::-1]))
+    with pytest.raises(WrongAnswer):
+        course.check(3, key, rows.slice(1))

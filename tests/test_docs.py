@@ -30,17 +30,22 @@ def examples_of(page: Path) -> str:
     return "\n".join(_PYTHON.findall(page.read_text(encoding="utf-8")))
 
 
-@pytest.fixture(scope="module")
-def draw() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("draw", ROOT / "docs" / "draw.py")
+def load(name: str) -> ModuleType:
+    """A script that lies among the pages."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
     # A dataclass looks its own module up by name while it is being made.
     with pytest.MonkeyPatch.context() as patch:
-        patch.setitem(sys.modules, "draw", module)
+        patch.setitem(sys.modules, name, module)
         spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def draw() -> ModuleType:
+    return load("draw")
 
 
 @pytest.mark.parametrize("page", [*filter(examples_of, PAGES)], ids=name_of)
@@ -78,11 +83,11 @@ def test_a_page_has_one_title_and_no_open_fence(page: Path):
 
 
 def test_the_pictures_are_what_the_planners_make_now(draw):
-    made = draw.pictures()
+    made = {**draw.pictures(), **load("draw_grids").pictures()}
     # Those of the page on performance are made from measurements, which no test repeats.
     ours = (path for path in draw.PICTURES.iterdir() if not path.name.startswith("performance-"))
     kept = {path.name: path.read_text(encoding="utf-8") for path in ours}
-    assert kept == made, "run: python docs/draw.py"
+    assert kept == made, "run: python docs/draw.py and python docs/draw_grids.py"
     assert all(len(svg.encode()) < PICTURE_BYTES_MAX for svg in made.values())
 
 
@@ -104,6 +109,15 @@ def test_every_scheme_and_technique_is_described_and_shown():
     for name in (*SCHEMES, *TECHNIQUES):
         assert f"`{name}`" in page
         assert f"`{name}`" in readme
+
+
+def test_every_method_and_partition_of_lifetimes_is_described():
+    from wavedex.plan import METHODS
+    from wavedex.plan.partition import PARTITIONS
+
+    page = (ROOT / "docs" / "lifetimes.md").read_text(encoding="utf-8")
+    for name in (*METHODS, *PARTITIONS):
+        assert f"`{name}`" in page
 
 
 def test_the_commands_in_the_readme_are_those_of_the_command_line():

@@ -24,11 +24,22 @@
 from __future__ import annotations
 
 import os
-from typing import overload
+from typing import Any, overload
 
 from wavedex import errors
 from wavedex.errors import WavedexError
-from wavedex.index import Appended, Fed, Snapshot, Surroundings, WaveIndex
+from wavedex.index import (
+    Appended,
+    Fed,
+    LifeSnapshot,
+    LifetimeIndex,
+    Refreshed,
+    Retracted,
+    Snapshot,
+    Surroundings,
+    WaveIndex,
+)
+from wavedex.index.opening import open_index
 from wavedex.index.tuning import Tuning, tune
 from wavedex.store.codes import split_codes
 
@@ -38,7 +49,7 @@ __version__ = "0.1.0"
 @overload
 def open(  # noqa: A001 - the contract's name
     path: str | os.PathLike[str], *, surroundings: Surroundings | None = None
-) -> WaveIndex: ...
+) -> Any: ...
 @overload
 def open(  # noqa: A001
     path: str | os.PathLike[str], *, commit: int, surroundings: Surroundings | None = None
@@ -48,19 +59,24 @@ def open(  # noqa: A001
     *,
     commit: int | None = None,
     surroundings: Surroundings | None = None,
-) -> WaveIndex | Snapshot:
+) -> Any:
     """Open the index at a path or URI, to read from it and to write to it; with `commit`, as that commit left it.
 
-    Raises NotAnIndex where there is none, CommitGone where that commit is not kept, NewerFormat or OlderFormat where another Wavedex wrote it, BadPath or
-    DiskFailed where a URI names no place or one that cannot be reached.
+    It is a WaveIndex or a LifetimeIndex, as it was created. Raises NotAnIndex where there is none, CommitGone where that commit
+    is not kept, NewerFormat or OlderFormat where another Wavedex wrote it, BadPath or DiskFailed where a URI names no place
+    or one that cannot be reached.
     """
-    index = WaveIndex.open(path, surroundings=surroundings)
+    index = open_index(path, surroundings=surroundings)
     return index if commit is None else index.snapshot(commit)
 
 
 __all__ = [
     "Appended",
     "Fed",
+    "LifeSnapshot",
+    "LifetimeIndex",
+    "Refreshed",
+    "Retracted",
     "Snapshot",
     "Surroundings",
     "Tuning",

@@ -23,6 +23,10 @@ class UnknownScheme(BadDefinition):
     """There is no scheme, update technique or format of that name."""
 
 
+class BadGrid(BadDefinition):
+    """A grid cannot have those rows, columns or partitions."""
+
+
 class Mistake(NamedTuple):
     """What is wrong in a file, and on which line; line 0 is for the file as a whole."""
 
@@ -109,6 +113,26 @@ class BadKey(WavedexError):
 
 class BadTime(WavedexError):
     """A time or slot that was given cannot be understood or is out of range."""
+
+
+class LifetimeTooLong(WavedexError):
+    """Rows live longer than the bound that the index was created with."""
+
+
+class EndBeforeBeginning(WavedexError):
+    """Rows end before they begin."""
+
+
+class FromTheFuture(WavedexError):
+    """Rows were inserted after the instant of the refresh that brings them."""
+
+
+class RefreshBackwards(WavedexError):
+    """A refresh is for an instant before the last one."""
+
+
+class RowNotThere(WavedexError):
+    """A row is to be retracted or prolonged that the index does not have."""
 
 
 class SlotBackwards(WavedexError):

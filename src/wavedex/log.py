@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -31,6 +31,9 @@ STAGED_HOURS_KEPT = 24
 """How long files below `staged/` that no manifest names are taken for the work of tasks that are still running."""
 OPEN = "open"
 """The name of the delta, beside the names that schemes give."""
+
+PARSED_MAX = 4
+"""How many manifests are remembered as they were parsed: a write looks at the last few several times."""
 
 _IS_OURS = re.compile(r"\d{10}-[0-9a-f]+-")
 """How the names of data files begin. Vacuum leaves whatever else lies there alone."""
@@ -59,9 +62,20 @@ class SubIndex:
         return sum(part.rows for part in self.parts)
 
     @property
+    def rows_hidden(self) -> int:
+        """Those of them that do not count any more."""
+        return sum(part.hidden.rows for part in self.parts if part.hidden is not None)
+
+    @property
     def bytes(self) -> int:
         """The size of its files."""
         return sum(part.bytes for part in self.parts)
+
+    @property
+    def commit(self) -> int | None:
+        """The last commit that wrote a file of its rows, told by their names; None where there is no such file."""
+        names = (base_of(ref.name) for part in self.parts for ref in part.files.values())
+        return max((int(name[:10]) for name in names if _IS_OURS.match(name)), default=None)
 
     def to_json(self) -> dict[str, Any]:
         """As a manifest holds it."""
@@ -93,6 +107,32 @@ class Work(NamedTuple):
     written_bytes: int
 
 
+class Pace(NamedTuple):
+    """How far a stream had come when updates began, from when on it went on from there, and its slowest rate."""
+
+    first: int
+    since: float
+    slowest: float
+
+
+class Arrivals(NamedTuple):
+    """How far streams had come in one update, or in some that followed one another: the last of them at `now`.
+
+    By the names of streams: the newest position, how many rows come to an ordinal of time, and the pace of all of them.
+    """
+
+    now: int
+    positions: Mapping[str, int]
+    rates: Mapping[str, float]
+    paces: Mapping[str, Pace]
+
+    @classmethod
+    def from_json(cls, data: Sequence[Any]) -> Arrivals:
+        """What a manifest holds."""
+        now, positions, rates, paces = data
+        return cls(now, positions, rates, {name: Pace(*pace) for name, pace in paces.items()})
+
+
 @dataclass(frozen=True)
 class Manifest:
     """The state of an index after one commit.
@@ -104,7 +144,9 @@ class Manifest:
     `marks` says how far a source that is read piece by piece has come, by the name of the last piece. `settings` has what
     migrations have changed of the definition, and `draining` the sub-indexes of the layout before, which stay until their
     slots are over. `work` says of the last transitions what was expected and what was written. `floor` is the oldest
-    commit that may be kept: those before it have rows that were erased.
+    commit that may be kept: those before it have rows that were erased. Where rows have lifetimes of their own, `now` is
+    the instant of the last refresh, as an ordinal. Where windows are counted, `arrivals` says how far the streams had come at
+    each refresh of which there are rows, and `drained_at` how far when sub-indexes began to drain.
     """
 
     commit: int
@@ -125,6 +167,9 @@ class Manifest:
     draining: Mapping[str, SubIndex] = field(default_factory=dict)
     work: tuple[Work, ...] = ()
     floor: int = 0
+    now: int | None = None
+    arrivals: tuple[Arrivals, ...] = ()
+    drained_at: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def shown(self) -> dict[str, SubIndex]:
@@ -151,7 +196,7 @@ class Manifest:
     def files(self) -> dict[str, FileRef]:
         """Every file that it names."""
         subs = self.everything.values()
-        return {ref.name: ref for sub in subs for part in sub.parts for ref in part.files.values()}
+        return {ref.name: ref for sub in subs for part in sub.parts for ref in part.all_files}
 
     def only(self, shard: int, name: str | None = None) -> Manifest:
         """What a reader of one shard must know, of all sub-indexes or of one: enough to read, and not to write."""
@@ -201,6 +246,9 @@ class Manifest:
             "draining": {name: sub.to_json() for name, sub in self.draining.items()},
             "work": [list(done) for done in self.work],
             "floor": self.floor,
+            "now": self.now,
+            "arrivals": [list(each) for each in self.arrivals],
+            "drained_at": dict(self.drained_at),
         }
         text = json.dumps(body, separators=(",", ":"))
         checksum = xxhash.xxh64_hexdigest(text.encode())
@@ -235,6 +283,9 @@ class Manifest:
                 draining={name: SubIndex.from_json(sub) for name, sub in body["draining"].items()},
                 work=tuple(Work(*done) for done in body["work"]),
                 floor=body["floor"],
+                now=body["now"],
+                arrivals=tuple(map(Arrivals.from_json, body["arrivals"])),
+                drained_at=body["drained_at"],
             )
         except (ValueError, KeyError, TypeError) as error:
             raise Damaged(f"{name} is no manifest ({error})") from error
@@ -260,6 +311,7 @@ class Log:
 
     def __init__(self, files: AnyFiles) -> None:
         self.files = files
+        self._parsed: dict[int, tuple[bytes, Manifest]] = {}
 
     def commits(self) -> list[int]:
         """The numbers of the commits that are kept, oldest first."""
@@ -282,9 +334,20 @@ class Log:
                 continue  # It was vacuumed after a newer one had come; look again.
 
     def read(self, commit: int) -> Manifest:
-        """The manifest of a commit. Raises FileNotFoundError where it is not kept."""
+        """The manifest of a commit. Raises FileNotFoundError where it is not kept.
+
+        COST: the file is read each time; it is parsed only if it is none of the last few.
+        """
         name = manifest_name(commit)
-        return Manifest.from_bytes(self.files.read(name), name)
+        data = self.files.read(name)
+        known = self._parsed.pop(commit, None)
+        if known is None or known[0] != data:
+            known = data, Manifest.from_bytes(data, name)
+        self._parsed[commit] = known
+        if len(self._parsed) > PARSED_MAX:
+            # Others may be reading at the same time, and be faster.
+            self._parsed.pop(next(iter(self._parsed.copy())), None)
+        return known[1]
 
     def commit(self, manifest: Manifest, token: str, after: Manifest | None = None) -> None:
         """Publish the next manifest, the one `after` another.

@@ -100,6 +100,10 @@ class Slotting(ABC):
         stop = None if stop is None or stop > _MAX else stop
         return start, stop if start is None or stop is None else max(start, stop)
 
+    def asked(self, ordinal: int) -> int:
+        """Return the number that `since` or `until` must be to mean an ordinal, or the slot that holds it."""
+        return int(self.slots_of(np.array([ordinal]))[0])
+
     def number(self, slot: object) -> int:
         """Return the number of the slot that a number, a date or a datetime means. Raises BadTime."""
         start, stop = self.bounds(slot, slot)

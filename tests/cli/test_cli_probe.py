@@ -134,3 +134,10 @@ def test_a_key_of_several_columns_has_commas_or_is_a_list_in_json(run, tmp_path)
         result = run("probe", index.path, wrong)
         assert (result.exit_code, result.stdout) == (1, "")
     assert "(shop, item)" in run("probe", index.path, "a").stderr
+
+
+def test_all_keys_between_two_are_looked_up_together(run, sales):
+    found = lines(run("probe", sales, "ann", "--to", "bob", "--since", "2026-01-06", "--json"))
+    assert {row["user"] for row in found} == {"ann", "bob"}
+    assert len(found) == 2 + 6 + 7
+    assert run("probe", sales, "b", "--to", "a").stderr == "No rows.\n"

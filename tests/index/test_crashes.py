@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from ways import CASES, SQLITE, WAYS, told
+from ways import CASES, CHAINED, SQLITE, WAYS, told
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
@@ -20,6 +20,7 @@ from wavedex.testing.oracle import Oracle, same_rows
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
 WINDOW = 5
 PARQUET = [("rata", "runs in parquet"), ("reindex+", "packed-shadow in parquet")]
+IN_CHAINS = [("wata", "in-place in chained"), ("del", "in-place in chained")]
 
 
 def rows_of(slot: int) -> list[dict]:
@@ -36,7 +37,7 @@ def table(rows: list[dict]) -> pa.Table:
 def make(path: Path, scheme: str, way: str, slots: range, spread: bool = True) -> Oracle:
     index = wx.WaveIndex.create(
         path, SCHEMA, key="k", time="t", slot=10, window=WINDOW, indexes=2, scheme=scheme,
-        shards=1, spread=spread, first_room=1, **(WAYS | SQLITE)[way], **told(scheme),
+        shards=1, spread=spread, first_room=1, **(WAYS | CHAINED | SQLITE)[way], **told(scheme),
     )  # fmt: skip
     oracle = Oracle(WINDOW, "k", lambda row: row["t"] // 10)
     for slot in slots:
@@ -93,7 +94,7 @@ DISKS = {
 
 
 @pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET])
+@pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET, *IN_CHAINS])
 def test_a_crash_in_an_append_leaves_the_old_window_or_the_new_one(tmp_path, scheme, way, disk):
     oracle = make(tmp_path / "origin", scheme, way, range(1, WINDOW + 4))
     old = oracle.rows()

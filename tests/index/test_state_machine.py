@@ -23,7 +23,7 @@ from hypothesis.stateful import (
     rule,
 )
 from machines import run_machine
-from ways import CASES, SQLITE, WAYS, told
+from ways import CASES, CHAINED, SQLITE, WAYS, told
 
 import wavedex as wx
 from wavedex.plan import SCHEMES
@@ -33,10 +33,11 @@ from wavedex.testing.oracle import Oracle, same_rows
 EVERY = 10
 KEYS = 6
 ABSENT = 999
-EXAMPLES = {"in-place": 8, "simple-shadow": 6}
+EXAMPLES = {"in-place": 8, "in-place in chained": 8, "simple-shadow": 6}
 """Where room inside files is used again there is more to go wrong; the others have 4."""
 STEPS = 13
 PARQUET = [("wata", "runs in parquet"), ("reindex++", "packed-shadow in parquet")]
+IN_CHAINS = [("wata", "in-place in chained"), ("del", "in-place in chained")]
 IN_SQLITE = [
     ("wata", "in-place in sqlite"),
     ("reindex++", "in-place in sqlite"),
@@ -80,7 +81,7 @@ class Waves(RuleBasedStateMachine):
         )
         self.index = wx.WaveIndex.create(
             self.folder / "x", self.schema, key="k", time="t", slot=EVERY, window=window,
-            indexes=min(window, max(least, indexes)), scheme=self.scheme, **(WAYS | SQLITE)[self.way],
+            indexes=min(window, max(least, indexes)), scheme=self.scheme, **(WAYS | CHAINED | SQLITE)[self.way],
             shards=shards, spread=spread, growth=growth, first_room=first_room,
             max_gap=self.max_gap, **told(self.scheme, first=3),
         )  # fmt: skip
@@ -310,6 +311,6 @@ class Waves(RuleBasedStateMachine):
         shutil.rmtree(self.folder)
 
 
-@pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET, *IN_SQLITE])
+@pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET, *IN_CHAINS, *IN_SQLITE])
 def test_any_sequence_of_steps_leaves_the_answers_of_a_plain_dictionary(scheme, way):
     run_machine(Waves, scheme, way, examples=EXAMPLES.get(way, 4), steps=STEPS)

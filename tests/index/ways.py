@@ -1,4 +1,4 @@
-"""The ways to keep an index: every scheme with what it must be told, every update technique, Parquet wherever files never change, and SQLite for flat columns."""
+"""The ways to keep an index: every scheme with what it must be told, every update technique, Parquet wherever files never change, chained buckets, and SQLite for flat columns."""
 
 from __future__ import annotations
 
@@ -15,6 +15,11 @@ PARQUET: dict[str, dict[str, Any]] = {
 }
 SQLITE: dict[str, dict[str, Any]] = {
     f"{name} in sqlite": {"update": name, "format": "sqlite"} for name in TECHNIQUES
+}
+CHAINED: dict[str, dict[str, Any]] = {
+    f"{name} in chained": {"update": name, "format": "chained"}
+    for name, technique in TECHNIQUES.items()
+    if technique.writes_into_files
 }
 WAYS: dict[str, dict[str, Any]] = {name: {"update": name} for name in TECHNIQUES} | PARQUET
 

@@ -9,11 +9,14 @@ from wavedex.plan import (
     Copy,
     Delete,
     Drop,
+    Examine,
+    Insert,
     Merge,
     Rename,
     apply,
     operation_from_json,
     operation_to_json,
+    without,
 )
 
 
@@ -32,6 +35,9 @@ EVERY = [
     (Drop("I1"), "drop(I1)"),
     (Merge("I1"), "merge(I1)"),
     (Amend(slots(3), "I1"), "amend({3}, I1)"),
+    (Insert(slots(9), slots(13, 11), "I1"), "insert({9}, I1)"),
+    (Insert(slots(-1, -3), slots(), "I4"), "insert({-3, -1}, I4)"),
+    (Examine(slots(10, 9, 8), "I1"), "examine({8, 9, 10}, I1)"),
 ]
 
 
@@ -51,6 +57,12 @@ def test_the_json_of_an_operation_is_plain():
         "op": "add",
         "slots": [11, 12],
         "target": "I4",
+    }
+    assert operation_to_json(Insert(slots(9), slots(13, 11), "I1")) == {
+        "op": "insert",
+        "births": [9],
+        "slots": [11, 13],
+        "target": "I1",
     }
     assert operation_to_json(Copy("T1", "T2")) == {"op": "copy", "source": "T1", "target": "T2"}
 
@@ -75,6 +87,10 @@ def test_the_json_of_an_operation_is_plain():
         {"op": "add", "slots": [True], "target": "I1"},
         {"op": "add", "slots": [1, 1], "target": "I1"},
         {"op": "copy", "target": "I1"},
+        {"op": "insert", "slots": [11], "target": "I1"},
+        {"op": "insert", "births": 9, "slots": [11], "target": "I1"},
+        {"op": "insert", "births": [9, 9], "slots": [11], "target": "I1"},
+        {"op": "examine", "births": [9], "slots": [11], "target": "I1"},
     ],
     ids=str,
 )
@@ -115,12 +131,26 @@ def test_operations_step_a_layout_and_leave_the_old_one_alone():
         Merge("I9"),
         Amend(slots(9), "I1"),
         Amend(slots(1), "I9"),
+        Insert(slots(1), slots(9), "I9"),
+        Examine(slots(9), "I1"),
+        Examine(slots(1), "I9"),
     ],
     ids=str,
 )
 def test_an_operation_that_makes_no_sense_is_a_mistake_of_ours(operation):
     with pytest.raises(AssertionError):
         apply({"I1": slots(1, 2)}, [operation])
+
+
+def test_an_insertion_grows_a_time_set_and_an_examination_leaves_it():
+    before = {"I1": slots(10, 11)}
+    assert apply(before, [Insert(slots(9), slots(11, 13), "I1")]) == {"I1": slots(10, 11, 13)}
+    assert apply(before, [Examine(slots(11), "I1")]) == before
+
+
+def test_operations_of_grids_are_for_those_who_hold_all():
+    operations = (Insert(slots(9), slots(11), "I1"), Examine(slots(9, 10), "I1"))
+    assert without(operations, slots(9, 10, 11)) == operations
 
 
 def test_table_4_is_a_plan_of_length_13():

@@ -132,8 +132,9 @@ def test_the_options_are_those_with_which_an_index_is_created(read):
     idx = wx.WaveIndex.create(found.index.path, schema, **found.index.options)
     assert idx.definition.scheme_name == "rata"
     assert read(WHOLE) == found
-    keywords = set(signature(wx.WaveIndex.create).parameters) - {"schema", "surroundings"}
-    assert set(HINTS["index"]) == keywords
+    creators = (wx.WaveIndex.create, wx.LifetimeIndex.create)
+    keywords = {name for create in creators for name in signature(create).parameters}
+    assert set(HINTS["index"]) == {"kind", *keywords} - {"schema", "surroundings"}
 
 
 def test_little_is_needed(read, tmp_path):
@@ -342,7 +343,10 @@ def test_every_scheme_and_technique_can_be_asked_for(read, scheme, update):
 
 
 VALUES = st.one_of(
-    st.integers(), st.booleans(), st.text("ab19 -:", max_size=6), st.sampled_from(["1 day", "wata"])
+    st.integers(),
+    st.booleans(),
+    st.text("ab19 -:", max_size=6),
+    st.sampled_from(["1 day", "wata", "lifetime", "count-rebuild", "2x2"]),
 )
 
 
@@ -358,7 +362,9 @@ def test_whatever_stands_in_the_index_table_is_read_or_named(tmp_path_factory, o
     told: tuple[Mistake, ...] = ()
     try:
         found = read_pipeline(file)
-        assert found.index.options == {key: options[key] for key in options if key != "path"}
+        told_apart = ("path", "kind")
+        assert found.index.options == {k: options[k] for k in options if k not in told_apart}
+        assert found.index.kind == options.get("kind")
     except BadPipeline as error:
         told = error.mistakes
     assert all(3 <= line <= 3 + len(written) for line, _ in told)

@@ -13,20 +13,26 @@ from wavedex.spark.pipeline import HINTS, read_pipeline
 PAGE = Path(__file__).parents[2].joinpath("docs/pipelines.md").read_text(encoding="utf-8")
 
 
+WAVE, LIFETIME = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+
+
 @pytest.fixture
 def example(tmp_path, monkeypatch):
-    """The example of the page, as the file flights.toml in the working folder."""
+    """The first example of the page, as the file flights.toml in the working folder."""
     monkeypatch.chdir(tmp_path)
-    (found,) = re.findall(r"^```toml\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
     file = Path("flights.toml")
-    file.write_text(found)
+    file.write_text(WAVE)
     return file
 
 
-def test_the_example_has_no_mistakes(example):
+def test_the_examples_have_no_mistakes(example):
     found = read_pipeline(example)
     assert found.stream is not None
     assert found.index.options["window"] == 30
+    example.write_text(LIFETIME)
+    found = read_pipeline(example)
+    assert found.stream is not None
+    assert (found.index.kind, found.index.options["grid"]) == ("lifetime", "2x2")
 
 
 def test_the_mistakes_that_are_shown_are_told_so(example):

@@ -11,8 +11,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wavedex.store import inplace, open_shard, parquet
-from wavedex.store.contiguous import ContiguousShard, build_contiguous, copy_contiguous
+from wavedex.store import grower, open_shard, parquet
+from wavedex.store.contiguous import ContiguousShard, build_contiguous
 from wavedex.store.entries import EntrySpec
 from wavedex.store.files import Files
 from wavedex.store.formats import FORMATS
@@ -99,7 +99,7 @@ def add_and_delete(files: Files, steps: list, sizes: Sizes, kept: int) -> None:
             assert after is not None
             part = after
         elif what == "copy":
-            part = copy_contiguous(files, SPEC, stem, part)
+            part = updater.copy(part, stem)
         assert part.held == frozenset(slots)
         check(files, part, rows_now())
         for _, old, rows in past:
@@ -118,7 +118,7 @@ def test_deleting_everything_leaves_no_part(tmp_path):
 
 @pytest.mark.parametrize("values", ["heap", "rows"])
 def test_a_shard_that_is_mostly_dead_is_written_anew(tmp_path, monkeypatch, values):
-    monkeypatch.setattr(inplace, "WASTE_LEAST_BYTES", 64)
+    monkeypatch.setattr(grower, "WASTE_LEAST_BYTES", 64)
     files = Files(tmp_path)
     rnd = random.Random(7)
     rows: dict[int, list[dict]] = {}

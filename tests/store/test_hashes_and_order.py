@@ -11,6 +11,7 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wavedex.store.codes import seems_varied
 from wavedex.store.content import add_content, content_of, hash_rows, subtract_content
 from wavedex.store.keys import hash_strings
 from wavedex.store.order import bucket_starts, sort_order, spread_ranges, stable_order
@@ -164,3 +165,16 @@ def test_a_dictionary_column_hashes_as_its_values_do(kind):
         for column in (plain, coded)
     ]
     assert hashes[0] == hashes[1]
+
+
+@pytest.mark.parametrize("kind", [pa.string(), pa.large_string(), pa.binary(), pa.large_binary()])
+def test_text_that_varies_hashes_as_it_would_in_a_dictionary(kind):
+    words = [None if n % 31 == 0 else f"word {n}" * (1 + n % 9) for n in range(5_000)]
+    varied = pa.array(words).cast(kind).slice(3)
+    assert seems_varied(varied)
+    assert not seems_varied(pa.array(["a", "b"] * 2_500).cast(kind))
+    plain, coded = (
+        hash_rows(pa.RecordBatch.from_arrays([column], names=["v"]))
+        for column in (varied, varied.dictionary_encode())
+    )
+    assert plain.tolist() == coded.tolist()

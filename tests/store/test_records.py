@@ -59,6 +59,42 @@ def test_a_slice_of_a_batch_becomes_its_own_records(some, start):
     assert layout.decode(records, np.frombuffer(heap, np.uint8)).to_pylist() == batch.to_pylist()
 
 
+@pytest.mark.parametrize("width", [0, 7, None], ids=["empty", "one width", "many widths"])
+def test_many_records_are_decoded_as_a_few_at_a_time_are(width):
+    spec = EntrySpec(
+        pa.schema([("k", pa.int64()), ("t", pa.int64()), ("s", pa.string())]), "k", "t"
+    )
+    layout = RecordFormat(spec)
+    texts = ["x" * (n % 9 if width is None else width) + "y" * (n % 3 == 1) for n in range(200)]
+    if width is not None:
+        texts = [text[:width].ljust(width, "z") for text in texts]
+    some = [None if width is None and n % 5 == 0 else text for n, text in enumerate(texts)]
+    batch = pa.record_batch([range(200), range(200), some], schema=spec.schema)
+    records, heap = layout.encode(batch, 3)
+    whole = np.frombuffer(b"abc" + heap, np.uint8)
+    assert layout.decode(records, whole).equals(batch)
+    assert layout.fits(records, len(whole))
+    for start in range(0, 200, 8):
+        few = records[start : start + 8]
+        assert layout.decode(few, whole).equals(batch.slice(start, 8))
+        assert layout.fits(few, len(whole))
+
+
+@pytest.mark.parametrize("count", [1, 100])
+@pytest.mark.parametrize(("field", "value"), [("at2", -1), ("length2", -1), ("at2", 2**40)])
+def test_records_that_point_outside_of_the_heap_do_not_fit(count, field, value):
+    spec = EntrySpec(
+        pa.schema([("k", pa.int64()), ("t", pa.int64()), ("s", pa.string())]), "k", "t"
+    )
+    layout = RecordFormat(spec)
+    batch = pa.record_batch([range(count), range(count), ["abc"] * count], schema=spec.schema)
+    records, heap = layout.encode(batch, 0)
+    assert layout.fits(records, len(heap))
+    assert not layout.fits(records, len(heap) - 1)
+    records[field][-1] = value
+    assert not layout.fits(records, len(heap))
+
+
 def test_the_width_of_a_record_is_a_multiple_of_eight_bytes():
     for count in range(1, 20):
         columns = [

@@ -55,6 +55,22 @@ def test_a_first_room_of_nothing_is_refused():
         Sizes(2.0, 0)
 
 
+@pytest.mark.parametrize("per_key", [0.99, 0.0, -1.0, 64.5, float("nan"), float("inf")])
+def test_less_than_one_bucket_for_a_key_or_very_many_are_refused(per_key):
+    with pytest.raises(BadDefinition, match="buckets="):
+        Sizes(per_key=per_key)
+
+
+@given(sizes, counts, st.floats(1.0, 64.0))
+def test_the_buckets_of_a_key_are_the_smallest_of_which_so_many_hold_it(series, entries, per_key):
+    series = Sizes(series.growth, series.first, per_key)
+    found = series.of_buckets(entries)
+    assert (-(-entries // found) <= np.ceil(per_key)).all()
+    assert (found * per_key >= entries * (1 - 1e-9)).all()
+    smaller = series.at_most(found - 1)
+    assert (smaller < np.ceil(entries / per_key)).all()
+
+
 rooms = st.lists(st.tuples(st.sampled_from([2, 4, 8]), st.integers(1, 9)), max_size=15)
 
 

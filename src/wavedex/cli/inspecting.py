@@ -1,17 +1,18 @@
-"""The command `inspect`: what an index is, what is in it, and its wave drawn."""
+"""The command `inspect`: what an index is, what is in it, and its wave or its grid drawn."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 import typer
 
-import wavedex
+from wavedex.cli import life_inspecting
 from wavedex.cli.options import AsJson, Index
-from wavedex.cli.rows import printable
+from wavedex.cli.rows import printable, table_console
 from wavedex.cli.wave import BLOCKS, EMPTY, SHADES, Wave, runs_of_style
+from wavedex.index.opening import open_index
 from wavedex.index.picture import human_bytes, lines_of, row_count
 
 if TYPE_CHECKING:
@@ -22,34 +23,30 @@ COLUMNS_MIN = 10
 
 
 def inspect(index: Index, as_json: AsJson = False) -> None:
-    """Show what an index is and which sub-index holds which slots."""
+    """Show what an index is and which sub-index holds which slots, or what the cells of its grid hold."""
     from rich.console import Console
 
-    idx = wavedex.open(index)
+    idx = open_index(index)
     about = idx.describe()
     if as_json:
         typer.echo(json.dumps(about, indent=2))
         return
-    console = Console(highlight=False)
+    is_grid = about["kind"] == "lifetime"
+    console = table_console() if is_grid else Console(highlight=False)
     console.print(printable(about["path"]), style="bold", markup=False, soft_wrap=True)
-    console.print(_header(about))
+    console.print(_header(about, life_inspecting.facts(about) if is_grid else _facts(about)))
     if about["preparation_owed"]:
         console.print("The work ahead for the next slot is not done; the next write does it first.")
     console.print()
-    if not about["slots"]:
-        console.print("Nothing was appended yet.")
-        return
-    for part in _pictures(about, idx.definition.slotting.label, console.width):
+    draw = life_inspecting.pictures if is_grid else _pictures
+    for part in draw(about, idx.definition.slotting.label, console.width):
         console.print(part)
 
 
-def _header(about: dict[str, Any]) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
+def _facts(about: dict[str, Any]) -> dict[str, str]:
     extra = about["extra_slots_max"]
     soft = f"soft: up to {extra} expired slots are still held" if extra else "soft"
-    facts = {
+    return {
         "key": about["key"] if isinstance(about["key"], str) else ", ".join(about["key"]),
         "time": about["time"] or "none: each append names its slot",
         "scheme": f"{about['scheme']} ({'hard: expired slots are gone' if about['hard'] else soft})",
@@ -62,8 +59,15 @@ def _header(about: dict[str, Any]) -> Table:
         "commit": f"{about['commit']:,}, written at {about['written_at']}",
         "promise": _promise(about["promise"]),
         "written": _written(about["work"]),
-        "disks": ", ".join(about["roots"]),
     }
+
+
+def _header(about: dict[str, Any], facts: dict[str, str]) -> Table:
+    """The facts, each on a line, and those that all kinds of index have."""
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = {**facts, "disks": ", ".join(about["roots"])}
     for name, stream in about["streams"].items():
         facts["fed by"] = f"{name}, up to batch {stream['batch']:,}"
     grid = Table.grid(padding=(0, 2))
@@ -97,11 +101,13 @@ def _written(work: list[dict[str, Any]]) -> str:
     )
 
 
-def _pictures(about: dict[str, Any], label: Callable[[int], str], width: int) -> list[Any]:
+def _pictures(about: dict[str, Any], label: Callable[[int], str], width: int) -> Iterable[Any]:
     """The wave, its temporaries, and what the signs mean."""
     from rich.table import Table
     from rich.text import Text
 
+    if not about["slots"]:
+        return ["Nothing was appended yet."]
     subs = lines_of(about)
     texts = {
         name: (row_count(sub["rows"]), human_bytes(sub["bytes"])) for name, sub in subs.items()

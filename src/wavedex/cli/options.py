@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import StrEnum
 from typing import Annotated
 
@@ -22,11 +23,20 @@ Since = Annotated[
     str | None,
     typer.Option(
         metavar="T",
-        help="Rows from this slot number, date or datetime on; a slot or date counts whole.",
+        help="Rows from this slot number, date or datetime on; a slot or date counts whole. A lifetime index compares "
+        "insertion times.",
     ),
 ]
 Until = Annotated[
     str | None, typer.Option(metavar="T", help="Rows up to this slot number, date or datetime.")
+]
+Shorten = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="DURATION",
+        help="As a query sees it whose windows are so much shorter, such as '4 minutes'; or COLUMN=DURATION, or "
+        "COLUMN=ROWS, for windows by themselves, several times. For lifetime indexes.",
+    ),
 ]
 Commit = Annotated[
     int | None, typer.Option(metavar="N", help="The window as commit N left it, if it is kept.")
@@ -55,6 +65,40 @@ def chosen_format(name: Format | None, as_json: bool) -> Format:
     if as_json and name not in (None, Format.json):
         raise typer.BadParameter("--json is short for --format json; give one of them.")
     return Format.json if as_json else name or Format.table
+
+
+def refuse(others: str, **options: object) -> None:
+    """Raise BadParameter for an option that was given and goes with others."""
+    for name, value in options.items():
+        if value is not None:
+            raise typer.BadParameter(f"--{name.replace('_', '-')} goes with {others}.")
+
+
+def pairs_of(option: str, texts: Sequence[str]) -> dict[str, str]:
+    """What an option says of columns, by name. Raises BadParameter where it does not, or says it twice.
+
+    >>> pairs_of("--arrived", ["left=17", "right = 4"])
+    {'left': '17', 'right': '4'}
+    """
+    pairs: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = (piece.strip() for piece in text.rpartition("="))
+        if not sign or not name or not value:
+            raise typer.BadParameter(f"{text!r} is not COLUMN=VALUE.", param_hint=f"'{option}'")
+        if name in pairs:
+            raise typer.BadParameter(f"{name!r} is said twice.", param_hint=f"'{option}'")
+        pairs[name] = value
+    return pairs
+
+
+def whole(text: str, option: str) -> int:
+    """The number that an option gives. Raises BadParameter where it is none."""
+    try:
+        return int(text)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{text!r} is not a whole number.", param_hint=f"'{option}'"
+        ) from None
 
 
 def column_names(columns: str | None) -> list[str] | None:

@@ -1,42 +1,68 @@
-"""The command `plan`: what a scheme does, slot by slot, as the wave-index paper's tables have it, and how much it holds."""
+"""The command `plan`: what a scheme does, slot by slot, as the papers' tables and figures have it, and how much it holds.
+
+A wave scheme is planned for a number of sub-indexes, a method of variable lifetimes for a grid of them.
+"""
 
 from __future__ import annotations
 
-import json
-import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from wavedex.cli.options import AsJson
+from wavedex.cli.grids import chosen_grid, is_grid
+from wavedex.cli.options import AsJson, refuse, whole
+from wavedex.cli.planned import show_planned
 from wavedex.cli.plots import check_plot
-from wavedex.cli.rows import WIDE
 from wavedex.cli.sizing import measure_sizes, show_sizes, sized_scheme
 from wavedex.cli.slot_sizes import read_sizes
 from wavedex.engine.technique import technique
-from wavedex.plan import SCHEMES, options_of, plan_table
+from wavedex.plan import METHODS, SCHEMES, grid_table, options_of, plan_table
 
 
 def plan(
     scheme: Annotated[
         str,
         typer.Argument(
-            metavar="SCHEME", help=f"One of {', '.join(SCHEMES)}; several, with --sizes, as A,B."
+            metavar="SCHEME",
+            help=f"One of {', '.join(SCHEMES)}; several, with --sizes, as A,B. "
+            f"Or, for variable lifetimes, one of {', '.join(METHODS)}.",
         ),
     ],
     window: Annotated[int, typer.Option(metavar="W", help="The number of slots kept.")],
     indexes: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="N", help="The number of sub-indexes; several, with --sizes, as 2,3,4."
         ),
-    ],
+    ] = None,
+    grid: Annotated[
+        str | None,
+        typer.Option(
+            metavar="GxE",
+            help="For variable lifetimes: partitions of insertions by partitions of expirations.",
+        ),
+    ] = None,
     until: Annotated[
         int | None,
         typer.Option(
             metavar="SLOT", help="The last slot to plan; 2 W if not given.", show_default=False
+        ),
+    ] = None,
+    partition: Annotated[
+        str | None,
+        typer.Option(
+            metavar="BIRTHS,DEATHS",
+            help="How a grid partitions insertions and expirations: round-robin, chronological or random.",
+        ),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            help="What random partitions are drawn from; 0 if not given.",
+            show_default=False,
         ),
     ] = None,
     spread: Annotated[
@@ -78,13 +104,23 @@ def plan(
     as_json: AsJson = False,
 ) -> None:
     """Show what a scheme does from slot W, the first full window, on; with --sizes, how much it would hold."""
+    last = 2 * window if until is None else until
+    if is_grid(scheme, grid):
+        refuse("wave schemes", spread=spread or None, update=update, max_size=max_size, plot=plot)
+        refuse("wave schemes", sizes=sizes, sizes_column=sizes_column)
+        asked = chosen_grid(scheme, window, grid, indexes, partition, seed)
+        show_planned(grid_table(asked, last), as_json)
+        return
+    refuse("methods of grids", partition=partition, seed=seed)
+    if indexes is None:
+        raise typer.BadParameter(f"{scheme} needs --indexes N.")
     if plot is not None and (sizes is None or until is not None):
         raise typer.BadParameter("--plot draws what --sizes shows, without --until.")
     if sizes_column is not None and sizes is None:
         raise typer.BadParameter("--sizes-column is a column of the file that --sizes names.")
     check_plot(plot)
     rows = [] if sizes is None else read_sizes(sizes, sizes_column)
-    names, counts = _listed(scheme), [_whole(text) for text in _listed(indexes)]
+    names, counts = _listed(scheme), [whole(text, "--indexes") for text in _listed(indexes)]
     if max_size is not None and not any("max_size" in _taken(name) for name in names):
         raise typer.BadParameter(f"--max-size goes with bounded schemes, not with {scheme}.")
     several = len(names) > 1
@@ -100,11 +136,7 @@ def plan(
         raise typer.BadParameter(
             "several schemes or numbers of sub-indexes are compared with --sizes."
         )
-    planned = plan_table(chosen[0], 2 * window if until is None else until, rows)
-    if as_json:
-        typer.echo("[\n" + ",\n".join(json.dumps(row) for row in planned) + "\n]")
-    else:
-        _draw(planned)
+    show_planned(plan_table(chosen[0], last, rows), as_json)
 
 
 def _options(name: str, several: bool, spread: bool, update: str | None) -> dict[str, Any]:
@@ -125,45 +157,8 @@ def _listed(text: str) -> list[str]:
     return [part.strip() for part in text.split(",")]
 
 
-def _whole(text: str) -> int:
-    try:
-        return int(text)
-    except ValueError:
-        raise typer.BadParameter(
-            f"{text!r} is not a whole number.", param_hint="'--indexes'"
-        ) from None
-
-
-def _draw(planned: list[dict[str, Any]]) -> None:
-    """One row a slot; preparation and temporaries only where the scheme has any."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    cells: dict[str, list[str]] = {
-        "operations": ["\n".join(row["ops"]) for row in planned],
-        "preparation": ["\n".join(row["prepare"]) for row in planned],
-        "sub-indexes": [_sets(row["indexes"]) for row in planned],
-        "temporaries": [_sets(row["temps"]) for row in planned],
-    }
-    shown = {name: column for name, column in cells.items() if any(column)}
-    table = Table(show_lines=True, header_style="bold")
-    table.add_column("slot", justify="right")
-    for name in shown:
-        table.add_column(name, overflow="fold")
-    for at, row in enumerate(planned):
-        table.add_row(str(row["slot"]), *(Text(column[at]) for column in shown.values()))
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(highlight=False, width=WIDE)
-    console.print(table)
-
-
-def _sets(layout: Mapping[str, list[int]]) -> str:
-    return "\n".join(f"{name} {{{', '.join(map(str, slots))}}}" for name, slots in layout.items())
-
-
 COMMANDS: dict[Callable[..., Any], str] = {
     plan: "wavedex plan wata --window 10 --indexes 4 --until 14, "
+    "or wavedex plan rebuild --window 8 --grid 2x2, "
     "or wavedex plan wata,wata-bounded --window 7 --indexes 2,3,4 --sizes rows.csv"
 }

@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-import wavedex
 from wavedex.cli.options import (
     Columns,
     Commit,
@@ -16,13 +15,20 @@ from wavedex.cli.options import (
     Index,
     Limit,
     RowsAsJson,
+    Shorten,
     Since,
     Until,
     chosen_format,
     column_names,
+    pairs_of,
+    refuse,
+    whole,
 )
 from wavedex.cli.rows import write_rows
 from wavedex.cli.sql import querying
+from wavedex.index import LifeSnapshot, Snapshot
+from wavedex.index.life_definition import LifeDefinition
+from wavedex.index.opening import AnyIndex, open_index
 
 LIMIT_ROWS = 50
 
@@ -33,8 +39,13 @@ def probe(
         str,
         typer.Argument(metavar="KEY", help="The key; one that begins with a minus goes after --."),
     ],
+    to: Annotated[
+        str | None,
+        typer.Option(metavar="KEY", help="All keys from KEY up to this one, both included."),
+    ] = None,
     since: Since = None,
     until: Until = None,
+    shorten: Shorten = None,
     columns: Columns = None,
     expired: Expired = False,
     commit: Commit = None,
@@ -45,13 +56,17 @@ def probe(
     as_json: RowsAsJson = False,
     limit: Limit = LIMIT_ROWS,
 ) -> None:
-    """Look up the rows of one key, oldest first."""
+    """Look up the rows of one key, or of all keys between two, oldest first."""
     chosen = chosen_format(kind, as_json)
-    idx = _asked(index, commit)
-    parsed = idx.definition.spec.key_type.parse(key)
+    idx = _asked(index, commit, shorten)
+    parse = idx.definition.spec.key_type.parse
     wanted = column_names(columns)
     time = idx.definition.time
-    found = idx.probe(parsed, since, until, _with_time(wanted, time), expired, follow)
+    asked = (since, until, _with_time(wanted, time), expired, follow)
+    if to is None:
+        found = idx.probe(parse(key), *asked)
+    else:
+        found = idx.probe_range(parse(key), parse(to), *asked)
     if time is not None:
         found = found.sort_by(time)
     if wanted is not None:
@@ -63,6 +78,7 @@ def scan(
     index: Index,
     since: Since = None,
     until: Until = None,
+    shorten: Shorten = None,
     columns: Columns = None,
     expired: Expired = False,
     commit: Commit = None,
@@ -74,9 +90,9 @@ def scan(
     as_json: RowsAsJson = False,
     limit: Limit = LIMIT_ROWS,
 ) -> None:
-    """Read all rows of the window, or ask SQL of them."""
+    """Read all rows that live, or ask SQL of them."""
     chosen = chosen_format(kind, as_json)
-    idx = _asked(index, commit)
+    idx = _asked(index, commit, shorten)
     asked = (since, until, column_names(columns), expired)
     if sql is None:
         write_rows(idx.scan(*asked), chosen, limit)
@@ -85,9 +101,28 @@ def scan(
         write_rows(answer, chosen, limit)
 
 
-def _asked(index: str, commit: int | None) -> wavedex.WaveIndex | wavedex.Snapshot:
-    """The index, or its window at a commit."""
-    return wavedex.open(index) if commit is None else wavedex.open(index, commit=commit)
+def _asked(index: str, commit: int | None, shorten: list[str] | None) -> AnyIndex | Snapshot:
+    """The index, or what is to be seen of it: at a commit, with shorter windows."""
+    idx = open_index(index)
+    if not isinstance(idx.definition, LifeDefinition):
+        refuse("lifetime indexes, and this is a wave index", shorten=shorten or None)
+    if commit is None and not shorten:
+        return idx
+    snapshot = idx.snapshot(commit)
+    if not shorten:
+        return snapshot
+    assert isinstance(snapshot, LifeSnapshot)
+    return snapshot.shortened(_shorter(snapshot.definition, shorten))
+
+
+def _shorter(definition: LifeDefinition, texts: list[str]) -> str | dict[str, Any]:
+    """By how much windows are shorter: all of them alike, or each by the name of a column."""
+    if len(texts) == 1 and "=" not in texts[0]:
+        return texts[0]
+    pairs = pairs_of("--shorten", texts)
+    if not definition.counts:
+        return pairs
+    return {name: whole(value, "--shorten") for name, value in pairs.items()}
 
 
 def _with_time(columns: list[str] | None, time: str | None) -> list[str] | None:
@@ -98,6 +133,7 @@ def _with_time(columns: list[str] | None, time: str | None) -> list[str] | None:
 
 
 COMMANDS: dict[Callable[..., Any], str] = {
-    probe: "wavedex probe sales.wx S1 --since 2026-01-05 --columns sold_at,amount",
+    probe: "wavedex probe sales.wx S1 --since 2026-01-05 --columns sold_at,amount, "
+    'or wavedex probe calls.wx A --to F --shorten "4 minutes"',
     scan: 'wavedex scan sales.wx --sql "select suppkey, sum(amount) from entries group by all"',
 }

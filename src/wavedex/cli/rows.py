@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -17,6 +17,9 @@ import typer
 
 from wavedex.cli.options import Format
 from wavedex.cli.values import csv_column, json_column, json_text
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 SLICE_ROWS = 8_192
 """So many rows become Python objects at a time: a batch of a scan can be a whole shard."""
@@ -44,6 +47,16 @@ def printable(text: str) -> str:
     a\x1b[2J
     """
     return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
+
+
+def table_console() -> Console:
+    """Where tables are printed: a terminal as wide as it is, and whatever else so wide that no row is cut."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(highlight=False, width=WIDE)
+    return console
 
 
 def _slices(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -81,7 +94,6 @@ def _write_arrow(reader: pa.RecordBatchReader, sink: Any) -> None:
 
 
 def _write_table(reader: pa.RecordBatchReader, limit: int) -> None:
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -103,9 +115,7 @@ def _write_table(reader: pa.RecordBatchReader, limit: int) -> None:
     if not count:
         typer.echo("No rows.", err=True)
         return
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(highlight=False, width=WIDE)
+    console = table_console()
     console.print(table)
     rest = f", of which the first {limit:,} are shown: --limit N shows more"
     console.print(f"{count:,} row{'s' * (count != 1)}{rest if count > limit else ''}")

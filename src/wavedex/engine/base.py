@@ -7,7 +7,7 @@ itself is the same function everywhere (`wavedex.engine.shard`).
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import pyarrow as pa
@@ -55,10 +55,13 @@ class Engine(ABC):
         oldest_kept: int,
         token: str,
         erased: pa.Array | None = None,
+        hides: Mapping[int, Mapping[tuple[str, int], pa.RecordBatch]] | None = None,
+        floors: Mapping[str, int] | None = None,
     ) -> dict[str, SubIndex]:
         """The sub-indexes and temporaries after the operations, their new files written and lasting.
 
-        Rows of the keys `erased` are in none of them then. Where it raises, the files that it had begun are removed again.
+        Rows of the keys `erased` are in none of them then; `hides` has rows to hide, shard by shard and part by part, and
+        `floors` says which rows are over. Where it raises, the files that it had begun are removed again.
         """
         subs = manifest.everything
         layout = apply({name: sub.slots for name, sub in subs.items()}, operations)
@@ -78,6 +81,8 @@ class Engine(ABC):
                 shards=self.shards,
                 mixed=rows.mixed,
                 erased=doomed[shard][0] if shard in doomed else None,
+                hides=(hides or {}).get(shard, {}),
+                floors=floors or {},
                 homes=homes,
                 draining=frozenset(manifest.draining),
                 commit=commit,

@@ -13,7 +13,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
-from wavedex.plan import Add, Amend, Build, Copy, Delete, Drop, Merge, Operation, Rename
+from wavedex.plan import (
+    Add,
+    Amend,
+    Build,
+    Copy,
+    Delete,
+    Drop,
+    Examine,
+    Insert,
+    Merge,
+    Operation,
+    Rename,
+)
 from wavedex.store.part import Part, Slots
 
 _NONE: Slots = frozenset()
@@ -24,13 +36,16 @@ class Draft:
     """A sub-index in the making.
 
     It starts from `parts`, loses `deleted`, and gains `old` slots from the present snapshot and the arriving rows of
-    `arriving`. `copied` says that another name keeps the parts, `merged` that it must end up as one packed part.
+    `arriving`, of which only those count that were born in `births`, where that is not empty. Of its rows in `examined`
+    it loses those that are over by what stands in them. `copied` says that another name keeps the parts, `merged` that it must end up as one packed part.
     """
 
     parts: tuple[Part, ...] = ()
     deleted: Slots = _NONE
     old: Slots = _NONE
     arriving: Slots = _NONE
+    births: Slots = _NONE
+    examined: Slots = _NONE
     copied: bool = False
     merged: bool = False
 
@@ -48,6 +63,15 @@ class Draft:
             arriving=self.arriving - slots,
             deleted=self.deleted | (slots - self.old - self.arriving),
         )
+
+    def insert(self, births: Slots, slots: Slots) -> Draft:
+        """With arriving rows of some births."""
+        return replace(self, arriving=self.arriving | slots, births=self.births | births)
+
+    @property
+    def is_touched(self) -> bool:
+        """Whether anything is asked of it."""
+        return self != Draft(self.parts)
 
     @property
     def own(self) -> tuple[Part, ...]:
@@ -80,6 +104,11 @@ def draft_plan(
                 del drafts[target]
             case Merge(target):
                 drafts[target] = replace(drafts[target], merged=True)
+            case Insert(births, slots, target):
+                drafts[target] = drafts[target].insert(births, slots & arriving)
+            case Examine(slots, target):
+                draft = drafts[target]
+                drafts[target] = replace(draft, examined=draft.examined | slots)
             case Amend(slots, target):
                 draft = drafts[target]
                 drafts[target] = replace(draft, arriving=draft.arriving | (slots & arriving))

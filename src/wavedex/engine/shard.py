@@ -10,32 +10,36 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 
 import numpy as np
 import pyarrow as pa
 
+from wavedex.engine.behind import synced_behind
 from wavedex.engine.crew import run_together
 from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.homes import settled_homes
 from wavedex.engine.technique import Bench, Technique
-from wavedex.log import DATA, folder_of
-from wavedex.plan import Operation
+from wavedex.log import DATA, OPEN, folder_of
+from wavedex.plan import Insert, Operation
 from wavedex.slots import Slotting, distinct
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.arrow import empty_batch, to_arrow
 from wavedex.store.entries import EntrySpec
+from wavedex.store.order import I64, bucket_starts, stable_order
 from wavedex.store.package import Format, Site
+from wavedex.store.packed import build_packed
 from wavedex.store.part import Part, Slots
-from wavedex.store.pieces import concat
+from wavedex.store.pieces import Pieces, concat
 from wavedex.store.reading import Share, shard_of
 from wavedex.store.room import Sizes
+from wavedex.store.sifted import SiftedShard, above
 
 
 @dataclass(frozen=True)
 class Workshop:
-    """What is the same for all shards and all plans of an index."""
+    """What is the same for all shards and all plans of an index; `longest` is how many slots after its birth a row may end."""
 
     files: AnyFiles
     spec: EntrySpec
@@ -43,6 +47,7 @@ class Workshop:
     technique: Technique
     sizes: Sizes
     format: Format
+    longest: int = 0
 
 
 @dataclass(frozen=True)
@@ -53,7 +58,8 @@ class ShardTask:
     `homes` are the folders for new files of each name; `draining` are the names of those from before a migration.
     The rows that arrive for it are either `arriving`, in memory and perhaps none, or `staged`, parts that lie on disk; of
     parts that are `mixed` only the rows count that belong to this of all the `shards`. Rows of the keys `erased` are taken
-    out of everything first.
+    out of everything first, and rows in `hides`, by name and number of the part that has them, are hidden. Rows that are not
+    above all `floors` are over.
     """
 
     shard: int
@@ -68,16 +74,25 @@ class ShardTask:
     shards: int
     mixed: bool = False
     erased: pa.Array | None = None
+    hides: Mapping[tuple[str, int], pa.RecordBatch] = field(default_factory=dict)
+    floors: Mapping[str, int] = field(default_factory=dict)
     homes: Mapping[str, str] = field(default_factory=dict)
     draining: frozenset[str] = frozenset()
 
 
 def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]]:
-    """Carry out the operations for one shard and return the parts of every name there is then."""
+    """Carry out the operations for one shard and return the parts of every name there is then, whose files last."""
+    with synced_behind(workshop.files) as files:
+        return _run(replace(workshop, files=files), task)
+
+
+def _run(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]]:
     bench = _set_up(workshop, task)
     present = task.present
     if task.erased is not None:
         present = _without_keys(workshop, bench, present, task.erased)
+    if task.hides:
+        present = _with_hidden(bench, present, task.hides)
     drafts = draft_plan(task.operations, present, bench.arriving)
     return _settle(workshop.technique, drafts, task, bench)
 
@@ -89,10 +104,9 @@ def _settle(
     by_home = settled_homes(task.homes, {name: draft.parts for name, draft in drafts.items()})
 
     def settle(home: str) -> dict[str, tuple[Part, ...]]:
-        own = replace(bench, home=home, written={})
-        old = replace(own, is_draining=True)
+        here = replace(bench, home=home, written={})
         return {
-            name: technique.settle(drafts[name], old if name in task.draining else own)
+            name: technique.settle(drafts[name], _beside(here, name, task))
             for name in by_home[home]
         }
 
@@ -100,27 +114,43 @@ def _settle(
     return {name: parts for each in settled for name, parts in each.items()}
 
 
+def _beside(bench: Bench, name: str, task: ShardTask) -> Bench:
+    """The bench for one name: what is written there serves all."""
+    return replace(bench, is_draining=name in task.draining, is_delta=name == OPEN)
+
+
 def needs_writing(workshop: Workshop, task: ShardTask) -> bool:
     """Whether the operations write anything in this shard, or only name what is there. Opens no file."""
-    if task.arriving.num_rows or task.erased is not None or (task.mixed and task.staged):
+    if task.arriving.num_rows or task.erased is not None or task.hides or _is_read(task):
         return True
     bench = _set_up(workshop, task)
     drafts = draft_plan(task.operations, task.present, bench.arriving)
-    return any(workshop.technique.writes(draft, bench) for draft in drafts.values())
+    return any(
+        workshop.technique.writes(draft, _beside(bench, name, task))
+        for name, draft in drafts.items()
+    )
 
 
 def _set_up(workshop: Workshop, task: ShardTask) -> Bench:
     counter = itertools.count()
     spec, slotting = workshop.spec, workshop.slotting
-    staged = () if task.mixed else task.staged
-    batch = _sorted_out(workshop, task) if task.mixed else task.arriving.batch()
-    row_slots = slotting.slots_of(spec.ordinals(batch))
-    in_memory = frozenset(distinct(row_slots)[0].tolist())
+    staged = () if _is_read(task) else task.staged
+    batch = _sorted_out(workshop, task) if _is_read(task) else task.arriving.batch()
+    rows = _Slotted(slotting.slots_of(spec.ordinals(batch)))
+    all_births = frozenset().union(*_births(task))
 
-    def rows_of(slots: Slots) -> pa.RecordBatch:
-        if slots >= in_memory:
+    def rows_of(slots: Slots, births: Slots) -> pa.RecordBatch:
+        if slots >= rows.distinct and births == all_births:
             return batch
-        return batch.filter(to_arrow(np.isin(row_slots, list(slots))))
+        places = rows.places(slots)
+        if births != all_births:
+            # A row belongs to births from which its end can be reached, whenever it was born; those from before the first
+            # of these births, or after the last, came with it.
+            born = slotting.slots_of(spec.births(batch)[places])
+            born = np.maximum(born, rows.slots[places] - workshop.longest)
+            born = born.clip(min(all_births), max(all_births))
+            places = places[np.isin(born, list(births))]
+        return batch.take(to_arrow(places))
 
     return Bench(
         files=workshop.files,
@@ -128,28 +158,86 @@ def _set_up(workshop: Workshop, task: ShardTask) -> Bench:
         slotting=slotting,
         present=tuple(part for name in task.constituents for part in task.present.get(name, ())),
         staged=staged,
-        arriving=in_memory.union(*(part.shown for part in staged)),
+        arriving=rows.distinct.union(*(part.shown for part in staged)),
+        memory=rows.distinct,
         rows_of=rows_of,
+        floors=task.floors,
         home=next(iter(task.homes.values()), DATA),
         homes=frozenset(task.homes.values()),
         name=lambda: f"{stem_prefix(task.commit, task.token)}-{task.shard:05d}-{next(counter)}",
         is_draining=False,
+        is_delta=False,
         format=workshop.format,
         site=Site(workshop.files, spec, workshop.sizes, task.commit, task.oldest_kept),
     )
 
 
+class _Slotted:
+    """Rows with their slots. Those of a few slots are found without a look at the others, once all have been sorted."""
+
+    def __init__(self, slots: I64) -> None:
+        self.slots = slots
+        self.distinct = frozenset(distinct(slots)[0].tolist())
+
+    def places(self, slots: Slots) -> I64:
+        """The rows of some slots, in the order in which they came."""
+        order, bounds = self._sorted
+        found = [order[slice(*bounds[slot])] for slot in slots & self.distinct]
+        return np.sort(np.concatenate([order[:0], *found]))
+
+    @cached_property
+    def _sorted(self) -> tuple[I64, dict[int, tuple[int, int]]]:
+        """All rows by slot, and where in them each slot begins and ends."""
+        order = stable_order(self.slots)
+        starts = bucket_starts(self.slots[order])
+        stops = np.append(starts[1:], len(order))
+        bounds = zip(starts.tolist(), stops.tolist(), strict=True)
+        return order, dict(zip(self.slots[order[starts]].tolist(), bounds, strict=True))
+
+
+def _births(task: ShardTask) -> set[Slots]:
+    """The births that operations tell apart."""
+    return {operation.births for operation in task.operations if isinstance(operation, Insert)}
+
+
+def _is_read(task: ShardTask) -> bool:
+    """Whether staged parts must be read, because not all of their rows go the same way."""
+    return bool(task.staged) and (task.mixed or len(_births(task)) > 1)
+
+
 def _sorted_out(workshop: Workshop, task: ShardTask) -> pa.RecordBatch:
-    """The rows of this shard from parts that have others too."""
+    """The rows of this shard: those in memory, and those of parts that may have others too."""
     spec = workshop.spec
-    batches = [empty_batch(spec.schema)]
+    batches = [empty_batch(spec.schema), task.arriving.batch()]
     for part in task.staged:
         opened = open_shard(workshop.files, spec, part)
+        if task.floors:
+            opened = SiftedShard(opened, above(task.floors))
         for within in part.ranges(part.shown, workshop.slotting):
             rows = opened.scan(within)
             owners = shard_of(spec.key_type.hash_array(spec.keys(rows)), task.shards)
             batches.append(rows.take(to_arrow(np.flatnonzero(owners == task.shard))))
     return concat(batches)
+
+
+def _with_hidden(
+    bench: Bench,
+    present: Mapping[str, tuple[Part, ...]],
+    hides: Mapping[tuple[str, int], pa.RecordBatch],
+) -> dict[str, tuple[Part, ...]]:
+    """The parts of every name, some of which hide more rows than before."""
+    found = {name: [*parts] for name, parts in present.items()}
+    for (name, place), rows in hides.items():
+        part = found[name][place]
+        batches = [rows]
+        if part.hidden is not None:
+            batches.append(open_shard(bench.files, bench.spec, part.hidden).scan(None))
+        both = concat(batches)
+        hidden = build_packed(
+            bench.files, bench.spec, bench.stem(), Pieces.of(both), bench.slots_in(both)
+        )
+        found[name][place] = replace(part, hidden=hidden)
+    return {name: tuple(parts) for name, parts in found.items()}
 
 
 def _without_keys(
@@ -181,7 +269,7 @@ def _without_rows(workshop: Workshop, bench: Bench, part: Part, erased: pa.Array
     spec = workshop.spec
     opened = open_shard(workshop.files, spec, part)
     found = opened.probe_many(erased, spec.key_type.hash_array(erased), None)
-    if not found.num_rows and part.content is None:
+    if not found.num_rows and part.content is None and part.hidden is None:
         return part
     rows = opened.scan(None)
     ranks = spec.key_type.ranks(pa.concat_arrays([spec.keys(rows), erased]))

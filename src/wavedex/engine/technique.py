@@ -12,22 +12,25 @@ Knows formats and drafts, and no scheme.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Protocol
 
 import pyarrow as pa
 
 from wavedex.engine.draft import Draft
 from wavedex.errors import TooLarge, UnknownScheme
-from wavedex.slots import Slotting
+from wavedex.slots import Slotting, distinct
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
-from wavedex.store.entries import EntrySpec
+from wavedex.store.arrow import empty_batch
+from wavedex.store.entries import Columns, EntrySpec
 from wavedex.store.formats import FORMATS
 from wavedex.store.package import Format, Site, Updatable
 from wavedex.store.part import Part, Slots
-from wavedex.store.pieces import Piece, Pieces
+from wavedex.store.pieces import Piece, Pieces, concat
+from wavedex.store.reading import Shard
+from wavedex.store.sifted import SiftedShard, above
 
 
 @dataclass
@@ -35,9 +38,10 @@ class Bench:
     """What a technique works with in one shard.
 
     `present` are the parts that readers see now. Rows arrive as `staged` parts, which lie on disk already, or in memory:
-    `rows_of` gives those of some slots. `arriving` are the slots of both. `stem` makes names for new files, in the folder
+    `rows_of` gives those of some slots and births. `arriving` are the slots of both, `memory` those of the latter. Rows that are
+    not above all `floors` are over. `stem` makes names for new files, in the folder
     `home`, one of `homes`; `format` writes and changes parts, at `site`. `is_draining` says that parts are from before a migration, of
-    which readers may hold commits that nobody knows of: they are left as they are.
+    which readers may hold commits that nobody knows of: they are left as they are. `is_delta` says that they are the delta's.
     """
 
     files: AnyFiles
@@ -46,11 +50,14 @@ class Bench:
     present: tuple[Part, ...]
     staged: tuple[Part, ...]
     arriving: Slots
-    rows_of: Callable[[Slots], pa.RecordBatch]
+    memory: Slots
+    rows_of: Callable[[Slots, Slots], pa.RecordBatch]
+    floors: Mapping[str, int]
     home: str
     homes: frozenset[str]
     name: Callable[[], str]
     is_draining: bool
+    is_delta: bool
     format: Format
     site: Site
     written: dict[object, tuple[Part, ...]] = field(default_factory=dict)
@@ -61,9 +68,11 @@ class Bench:
 
     def sources(self, draft: Draft) -> tuple[Part, ...]:
         """The parts from which a draft gains slots, showing only those: of the present snapshot, and staged ones."""
-        shown = [part.show(draft.old) for part in self.present]
-        shown += [part.show(draft.arriving) for part in self.staged]
-        return tuple(part for part in shown if part.shown)
+        present = self.present if draft.old else ()
+        old = (part for part in present if not draft.old.isdisjoint(part.shown))
+        new = (part for part in self.staged if not draft.arriving.isdisjoint(part.shown))
+        shown = [part.show(draft.old) for part in old]
+        return (*shown, *(part.show(draft.arriving) for part in new))
 
     @property
     def updates(self) -> Updatable:
@@ -71,21 +80,58 @@ class Bench:
         assert self.format.updates is not None
         return self.format.updates(self.site)
 
+    def remove(self, part: Part, doomed: pa.RecordBatch) -> Part | None:
+        """A part without some of its rows, one by one; None if none is left."""
+        left = self.updates.remove(part, self.stem(), doomed)
+        return left and replace(left, born=part.born)
+
     def in_memory(self, draft: Draft) -> Slots:
         """The slots that a draft gains from memory."""
-        return frozenset() if self.staged else draft.arriving
+        return draft.arriving & self.memory
 
-    def read(self, parts: Iterable[Part], arriving: Slots) -> Pieces | None:
+    def read(self, parts: Iterable[Part], arriving: Slots, births: Slots) -> Pieces | None:
         """The rows that parts show and those that arrive in memory, or None where there are none."""
         pieces = [
-            open_shard(self.files, self.spec, part).piece(within)
+            self.open(part).piece(within)
             for part in sorted(parts, key=lambda part: min(part.shown))
             for within in part.ranges(part.shown, self.slotting)
         ]
         if arriving:
-            pieces.append(Piece(self.rows_of(arriving)))
+            pieces.append(Piece(self.rows_of(arriving, births)))
         pieces = [piece for piece in pieces if piece.num_rows]
         return Pieces(pieces) if pieces else None
+
+    def open(self, part: Part) -> Shard:
+        """A part without the rows that are over."""
+        opened = open_shard(self.files, self.spec, part)
+        return SiftedShard(opened, above(self.floors)) if self.floors else opened
+
+    def over(self, part: Part, slots: Slots) -> pa.RecordBatch:
+        """The rows of some slots of a part that are over."""
+        keep = above(self.floors)
+        opened = SiftedShard(open_shard(self.files, self.spec, part), lambda rows: ~keep(rows))
+        found = [opened.scan(within) for within in part.ranges(slots, self.slotting)]
+        return concat([empty_batch(self.spec.schema), *found])
+
+    def born(self, rows: Columns) -> Slots:
+        """The slots in which rows were inserted, where they are ordered by their ends."""
+        return born_in(rows, self.spec, self.slotting)
+
+    def alive(self, part: Part, slots: Slots) -> Slots:
+        """Those of some slots of a part in which not all rows are over."""
+        within = part.ranges(slots, self.slotting)
+        return frozenset().union(*(self.slots_in(self.open(part).scan(each)) for each in within))
+
+    def slots_in(self, rows: Columns) -> Slots:
+        """The slots of which there are rows."""
+        return frozenset(distinct(self.slotting.slots_of(self.spec.ordinals(rows)))[0].tolist())
+
+
+def born_in(rows: Columns, spec: EntrySpec, slotting: Slotting) -> Slots:
+    """The slots in which rows were inserted; none where they are not ordered by their ends."""
+    if spec.birth is None:
+        return frozenset()
+    return frozenset(distinct(slotting.slots_of(spec.births(rows)))[0].tolist())
 
 
 class Technique(Protocol):
@@ -144,12 +190,12 @@ class Immutable:
     def settle(self, draft: Draft, bench: Bench) -> tuple[Part, ...]:
         parts = (*draft.own, *bench.sources(draft))
         arriving = bench.in_memory(draft)
-        if not self.writes(draft, bench):
+        if not self.writes(draft, bench) or self._is_let_be(draft, bench):
             return parts
-        if self.defers_merges and not draft.merged:
-            return (*parts, *self._write((), arriving, bench))
+        if self._adds_a_part(draft, bench):
+            return (*parts, *self._write((), arriving, draft.births, bench))
         try:
-            return self._write(parts, arriving, bench)
+            return self._write(parts, arriving, draft.births, bench)
         except TooLarge:
             # Runs that do not fit into one file are as good unmerged, only a little slower.
             if draft.merged and not arriving:
@@ -159,24 +205,47 @@ class Immutable:
     def writes(self, draft: Draft, bench: Bench) -> bool:
         if bench.in_memory(draft):
             return True
-        if self.defers_merges and not draft.merged:
+        if self._adds_a_part(draft, bench):
             return False
+        if draft.examined or (draft.is_touched and any(part.hidden for part in draft.own)):
+            return True
         return not bench.format.is_packed((*draft.own, *bench.sources(draft)))
 
     def write(self, rows: pa.RecordBatch, held: Slots, bench: Bench) -> Part:
-        return bench.format.build(bench.files, bench.spec, bench.stem(), Pieces.of(rows), held)
+        return self._build(Pieces.of(rows), held, bench)
 
-    def _write(self, parts: tuple[Part, ...], arriving: Slots, bench: Bench) -> tuple[Part, ...]:
+    def _build(self, rows: Pieces, held: Slots, bench: Bench) -> Part:
+        born = bench.born(rows)  # before the build, which lets go of the rows
+        built = bench.format.build(bench.files, bench.spec, bench.stem(), rows, held)
+        return replace(built, born=born)
+
+    def _adds_a_part(self, draft: Draft, bench: Bench) -> bool:
+        """Whether what is new stands beside what is there. So does what waits for its births: that is dealt out soon."""
+        waits = bench.is_delta and bool(draft.births)
+        return not draft.merged and (self.defers_merges or waits)
+
+    def _is_let_be(self, draft: Draft, bench: Bench) -> bool:
+        """Whether all that comes of it is a look for rows that are over, and there are none."""
+        is_more = bench.in_memory(draft) or bench.sources(draft) or draft.merged
+        if not draft.examined or draft.own != draft.parts or is_more:
+            return False
+        if any(part.hidden for part in draft.parts):
+            return False
+        doomed = (bench.over(part, part.shown & draft.examined) for part in draft.parts)
+        return not any(rows.num_rows for rows in doomed)
+
+    def _write(
+        self, parts: tuple[Part, ...], arriving: Slots, births: Slots, bench: Bench
+    ) -> tuple[Part, ...]:
         """Write one packed part; what two drafts share is written once."""
-        shared = (tuple((part.files["rows"].name, part.shown) for part in parts), arriving)
+        shown = tuple((part.files["rows"].name, part.shown) for part in parts)
+        shared = (shown, arriving, births)
         if shared not in bench.written:
-            rows = bench.read(parts, arriving)
+            rows = bench.read(parts, arriving, births)
             held = frozenset(arriving).union(*(part.shown for part in parts))
-            bench.written[shared] = (
-                ()
-                if rows is None
-                else (bench.format.build(bench.files, bench.spec, bench.stem(), rows, held),)
-            )
+            if rows is not None and bench.floors:
+                held = bench.slots_in(rows)
+            bench.written[shared] = () if rows is None else (self._build(rows, held, bench),)
         return bench.written[shared]
 
 
@@ -212,31 +281,61 @@ class InPlace:
         part: Part | None = draft.parts[0] if draft.parts else None
         doomed = frozenset() if part is None else part.held & draft.deleted
         is_fixed = bench.is_draining or not bench.format.is_updatable(draft.parts)
+        if part is not None and (part.hidden or draft.examined) and not bench.format.removes:
+            is_fixed = True
         if part is not None and (is_fixed or (doomed and not bench.format.deletes)):
             # What another technique left, or what cannot be deleted from, is written anew.
             sources = (*draft.own, *sources)
             added = added.union(*(left.shown for left in draft.own))
             part, doomed = None, frozenset()
-        found = bench.read(sources, bench.in_memory(draft))
+        found = bench.read(sources, bench.in_memory(draft), draft.births)
         rows = None if found is None else found.batch()
         if part is not None:
+            part = self._without_over(part, draft.examined, bench)
+        if part is not None:
+            doomed &= part.held
             is_changed = rows is not None or bool(doomed)
             is_shadowed = is_changed and not self.changes_files and part in bench.present
             if draft.copied or is_shadowed:
                 part = updates.copy(part, bench.stem())
-            for first, last in part.runs(doomed):
-                dead = bench.slotting.start(first), bench.slotting.stop(last)
-                slots = frozenset(range(first, last + 1))
-                part = part and updates.delete(part, bench.stem(), dead, slots)
+            part = self._without_slots(part, doomed, bench)
         if rows is not None:
             if part is None:
                 part = self.write(rows, added, bench)
             else:
-                part = updates.add(part, bench.stem(), rows, added)
+                born = part.born | bench.born(rows)
+                part = replace(updates.add(part, bench.stem(), rows, added), born=born)
         return () if part is None else (part,)
 
+    def _without_over(self, part: Part, examined: Slots, bench: Bench) -> Part | None:
+        """A part without what is hidden of it, and without those of the examined rows that are over."""
+        left: Part | None = part
+        if part.hidden is not None:
+            hidden = open_shard(bench.files, bench.spec, part.hidden).scan(None)
+            left = bench.remove(replace(part, hidden=None), hidden)
+        if left is None or not left.held & examined:
+            return left
+        looked = left.held & examined
+        emptied = looked - bench.alive(left, looked)
+        doomed = bench.over(left, looked - emptied)
+        if doomed.num_rows:
+            left = bench.remove(left, doomed)
+        return left and self._without_slots(left, emptied, bench)
+
+    def _without_slots(self, part: Part, doomed: Slots, bench: Bench) -> Part | None:
+        if doomed and doomed >= part.held:
+            return None
+        left: Part | None = part
+        for first, last in part.runs(doomed):
+            dead = bench.slotting.start(first), bench.slotting.stop(last)
+            slots = frozenset(range(first, last + 1))
+            cut = left and bench.updates.delete(left, bench.stem(), dead, slots)
+            left = cut and replace(cut, born=part.born)
+        return left
+
     def write(self, rows: pa.RecordBatch, held: Slots, bench: Bench) -> Part:
-        return bench.updates.build(bench.stem(), rows, held)
+        born = bench.born(rows)
+        return replace(bench.updates.build(bench.stem(), rows, held), born=born)
 
 
 TECHNIQUES: dict[str, Technique] = {

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from wavedex.errors import GapTooLarge, OutsideWindow, SlotBackwards, SlotConflict
 from wavedex.index.arriving import NO_ROWS, Arriving
-from wavedex.index.definition import Definition
+from wavedex.index.wave_definition import WaveDefinition
 from wavedex.log import Manifest
 from wavedex.plan import WaveState
 
@@ -35,7 +35,7 @@ def admit(
     slot: int | None,
     state: WaveState | None,
     manifest: Manifest,
-    definition: Definition,
+    definition: WaveDefinition,
 ) -> Admitted:
     """Decide about an append. Raises OutsideWindow, SlotBackwards, SlotConflict or GapTooLarge."""
     if arriving.rows and arriving.identity == manifest.batch:
@@ -63,7 +63,7 @@ def admit(
 
 
 def admit_late(
-    arriving: Arriving, manifest: Manifest, definition: Definition
+    arriving: Arriving, manifest: Manifest, definition: WaveDefinition
 ) -> tuple[Arriving, int]:
     """Decide about an amendment: the rows that enter, and how many are too old. Raises OutsideWindow."""
     state = None if manifest.state is None else WaveState.from_json(dict(manifest.state))
@@ -83,7 +83,7 @@ def admit_late(
 
 
 def _without_too_old(
-    arriving: Arriving, state: WaveState, definition: Definition
+    arriving: Arriving, state: WaveState, definition: WaveDefinition
 ) -> tuple[Arriving, int]:
     oldest = state.newest - definition.window + 1
     fitting = arriving.only(slot for slot in arriving.summary if slot >= oldest)
@@ -104,7 +104,7 @@ def _check_passed(
     identities: Mapping[int, str],
     state: WaveState,
     delivered: Mapping[int, str],
-    definition: Definition,
+    definition: WaveDefinition,
 ) -> None:
     """Slots that are in the window already must bring the rows they brought before."""
     for slot in slots:
@@ -123,7 +123,7 @@ def _check_passed(
 
 
 def check_gaps(
-    slots: list[int], new: set[int], state: WaveState | None, definition: Definition
+    slots: list[int], new: set[int], state: WaveState | None, definition: WaveDefinition
 ) -> None:
     """Raise GapTooLarge where more empty slots lie before or after a new one than the index allows."""
     known = slots if state is None else [state.newest, *slots]

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field
 
 from wavedex.index import admission
 from wavedex.index.arriving import Arriving
-from wavedex.index.writer import Writer, state_of
+from wavedex.index.planning import WaveWriter
+from wavedex.index.wave_definition import state_of
 from wavedex.log import Manifest
 from wavedex.plan import Amend, Operation
 from wavedex.store.part import Slots
@@ -39,7 +40,7 @@ class Appended:
 
 
 def append(
-    writer: Writer,
+    writer: WaveWriter,
     bring: Bring,
     number: int | None,
     marks: Mapping[str, str] | None = None,
@@ -86,7 +87,7 @@ def append(
     )
 
 
-def amend(writer: Writer, bring: Bring) -> Appended:
+def amend(writer: WaveWriter, bring: Bring) -> Appended:
     """Add late rows to slots that are in the window."""
     with writer.writing() as manifest, bring(manifest) as arriving:
         rows, late = admission.admit_late(arriving, manifest, writer.definition)

@@ -18,13 +18,13 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex import slots as slotting
-from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
+from wavedex.errors import MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import PLAIN, Definition
 from wavedex.index.tables import to_table
 from wavedex.store import compute as pc
 from wavedex.store.arrow import empty_batch, to_arrow, to_numpy
 from wavedex.store.content import add_content, hash_rows
-from wavedex.store.entries import SLOT_COLUMN, one_batch
+from wavedex.store.entries import one_batch
 from wavedex.store.part import Part
 
 I64 = npt.NDArray[np.int64]
@@ -34,7 +34,7 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 @dataclass(frozen=True)
 class Found:
-    """What arrived for one slot: how many rows, their order-free hash, and the last of their ordinals."""
+    """What arrived for one slot: how many rows, their order-free hash, and the last of their times."""
 
     rows: int
     content: int
@@ -61,7 +61,7 @@ class Arriving:
     """Rows that arrived: what was found for each slot, the rows themselves, and how many had no key and were skipped.
 
     The rows are in memory (`batch`), or were written as parts already (`staged`, shard by shard; where they are `mixed`,
-    those parts have rows of other shards too).
+    those parts have rows of other shards too). Those that were `over` when they came are not among them.
     """
 
     summary: Mapping[int, Found]
@@ -70,6 +70,7 @@ class Arriving:
     slots: I64
     staged: tuple[tuple[Part, ...], ...] = ()
     mixed: bool = False
+    over: int = 0
 
     @property
     def identity(self) -> str:
@@ -104,38 +105,54 @@ class Arriving:
             staged=tuple(tuple(part for part in parts if part.shown) for parts in shown),
         )
 
+    def where(self, kept: npt.NDArray[np.bool_], times: I64) -> Arriving:
+        """Some of the rows in memory, whose times are given as `summarise` takes them. REQUIRES: none are staged."""
+        assert not self.staged
+        if kept.all():
+            return self
+        batch, slots = self.batch.filter(to_arrow(kept)), self.slots[kept]
+        return replace(self, summary=summarise(batch, slots, times[kept]), batch=batch, slots=slots)
 
-def summarise(batch: pa.RecordBatch, slots: I64, ordinals: I64) -> dict[int, Found]:
+
+def summarise(batch: pa.RecordBatch, slots: I64, times: I64) -> dict[int, Found]:
     """What a batch has for each slot."""
     distinct, place = slotting.distinct(slots)
     counts = np.bincount(place, minlength=len(distinct))
     sums = np.zeros(len(distinct), np.uint64)
     np.add.at(sums, place, hash_rows(batch))
     latest = np.full(len(distinct), NO_ROWS.latest, np.int64)
-    np.maximum.at(latest, place, ordinals)
+    np.maximum.at(latest, place, times)
     columns = (counts.tolist(), sums.tolist(), latest.tolist())
     return dict(zip(distinct.tolist(), map(Found, *columns), strict=True))
 
 
-def arrive(data: Any, definition: Definition, slot: int | None) -> Arriving:
-    """Check what a user handed in. Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes or BadTime."""
-    table = _fit(to_table(data), definition)
-    table, null_keys = _without_null_keys(table, definition)
-    if definition.time is None:
-        if slot is None:
-            raise BadTime("This index has no time column. Say which slot the batch is: slot=N.")
-        numbers = to_arrow(np.full(table.num_rows, slot, np.int64))
-        table = table.append_column(definition.spec.schema.field(SLOT_COLUMN), numbers)
-    batch = one_batch(table.cast(definition.spec.schema))
-    ordinals = slotting.ordinals(batch.column(definition.spec.order_place))
+def arrive(data: Any, definition: Definition, at: Any) -> Arriving:
+    """Check what a user handed in; `at` is what was said of its time, as the kind of index takes it.
+
+    Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime and its kin.
+    """
+    return settle(*fit(data, definition), definition, at)
+
+
+def fit(data: Any, definition: Definition) -> tuple[pa.Table, int]:
+    """What a user handed in, with the columns of the schema, and how many rows had no key and are left out.
+
+    Raises SchemaMismatch, MissingColumn, NullKeys and NullTimes.
+    """
+    return _without_null_keys(_fit(to_table(data), definition), definition)
+
+
+def settle(table: pa.Table, null_keys: int, definition: Definition, at: Any) -> Arriving:
+    """Find the slots of rows that fit; `at` is what was said of their time. Raises BadTime and its kin."""
+    spec = definition.spec
+    rows = one_batch(definition.complete(table, at).cast(spec.schema))
+    batch = definition.living(rows, at)
+    ordinals = slotting.ordinals(batch.column(spec.order_place))
     found = definition.slotting.slots_of(ordinals)
-    if slot is not None and (found != slot).any():
-        other = int(found[found != slot][0])
-        raise BadTime(
-            f"slot={slot} was given, but rows of the batch are of slot {other} "
-            f"({definition.slotting.label(other)}). Leave slot= out, or send that slot's rows alone."
-        )
-    return Arriving(summarise(batch, found, ordinals), null_keys, batch, found)
+    definition.check_slots(found, at)
+    times = ordinals if spec.birth is None else spec.births(batch)
+    over = rows.num_rows - batch.num_rows
+    return Arriving(summarise(batch, found, times), null_keys, batch, found, over=over)
 
 
 def nothing(definition: Definition) -> Arriving:
@@ -163,7 +180,7 @@ def _fit(table: pa.Table, definition: Definition) -> pa.Table:
             "create an index whose schema has it."
         )
     table = _exploded(table, definition)
-    columns = [_cast(table.column(field.name), field) for field in definition.schema]
+    columns = [cast_column(table.column(field.name), field) for field in definition.schema]
     return pa.table(columns, schema=definition.schema)
 
 
@@ -218,7 +235,8 @@ def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(kind(PLAIN[values]))
 
 
-def _cast(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
+    """A column as the schema has it, where no value changes by it. Raises SchemaMismatch."""
     if pt.is_dictionary(column.type) and (
         column.type != field.type or any(chunk.dictionary.null_count for chunk in column.chunks)
     ):
@@ -288,6 +306,7 @@ _FAMILIES = {
     "bytes": lambda kind: pt.is_binary(kind) or pt.is_large_binary(kind) or pt.is_binary_view(kind),
     "date": pt.is_date,
     "decimal": pt.is_decimal,
+    "duration": pt.is_duration,
 }
 
 

@@ -16,14 +16,13 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import CommitGone
-from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, Definition
-from wavedex.index.snapshot import window_of
+from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN
+from wavedex.index.wave_definition import WaveDefinition, window_of
 from wavedex.log import Log, Manifest, manifest_name
 from wavedex.store import AnyFiles, Part, open_shard
 from wavedex.store.arrow import to_arrow
-from wavedex.store.content import hash_rows
 from wavedex.store.entries import one_batch
-from wavedex.store.order import stable_order
+from wavedex.store.matching import match_rows
 from wavedex.store.part import Slots
 
 
@@ -44,7 +43,7 @@ class ShardChange:
 class ChangeFeed:
     """The changes of one index: found by the manifests, then read from the files, perhaps in another process."""
 
-    def __init__(self, files: AnyFiles, definition: Definition) -> None:
+    def __init__(self, files: AnyFiles, definition: WaveDefinition) -> None:
         self._files = files
         self._definition = definition
         self._log = Log(files)
@@ -94,7 +93,7 @@ class ChangeFeed:
             raise CommitGone(f"Commit {number} was removed meanwhile. Ask again.") from None
 
 
-def change_schema(definition: Definition) -> pa.Schema:
+def change_schema(definition: WaveDefinition) -> pa.Schema:
     """The columns of an entry, and which change it was."""
     return definition.schema.append(pa.field(CHANGE_COLUMN, pa.int32(), nullable=False)).append(
         pa.field(COMMIT_COLUMN, pa.int64(), nullable=False)
@@ -102,7 +101,7 @@ def change_schema(definition: Definition) -> pa.Schema:
 
 
 def find_changes(
-    definition: Definition, before: Manifest | None, after: Manifest
+    definition: WaveDefinition, before: Manifest | None, after: Manifest
 ) -> Iterator[ShardChange]:
     """The shards that a commit changed; `before` is None for an index that was empty. Reads no file."""
     old = frozenset() if before is None else window_of(definition, before)
@@ -121,7 +120,7 @@ def find_changes(
             yield ShardChange(since, after.commit, shard, tuple(entered), tuple(left))
 
 
-def read_change(files: AnyFiles, definition: Definition, change: ShardChange) -> pa.RecordBatch:
+def read_change(files: AnyFiles, definition: WaveDefinition, change: ShardChange) -> pa.RecordBatch:
     """The rows of a change, with the two columns that say which. Raises FileNotFoundError where its files are gone."""
     entered = _read(files, definition, change.entered)
     left = _read(files, definition, change.left)
@@ -156,7 +155,7 @@ def _slots(parts: Iterable[Part]) -> Slots:
     return frozenset().union(*(part.shown for part in parts))
 
 
-def _read(files: AnyFiles, definition: Definition, parts: Iterable[Part]) -> pa.Table:
+def _read(files: AnyFiles, definition: WaveDefinition, parts: Iterable[Part]) -> pa.Table:
     batches = []
     for part in parts:
         opened = open_shard(files, definition.spec, part)
@@ -166,19 +165,5 @@ def _read(files: AnyFiles, definition: Definition, parts: Iterable[Part]) -> pa.
 
 def _without_common(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Both without the rows that stand in both, each as often as it stands in the other."""
-    tables = (one, other)
-    hashes = [hash_rows(one_batch(table)) for table in tables]
-    both = np.concatenate(hashes)
-    signs = np.repeat(np.array([1, -1], np.int64), [len(each) for each in hashes])
-    _, place = np.unique(both, return_inverse=True)
-    # A row is left over if it is among the first so many of its kind by which its side has more.
-    surplus = np.bincount(place, weights=signs).astype(np.int64)
-    kept = np.empty(len(both), np.bool_)
-    for sign in (1, -1):
-        mine = np.flatnonzero(signs == sign)
-        order = mine[stable_order(place[mine])]
-        kinds = place[order]
-        rank = np.arange(len(kinds)) - np.searchsorted(kinds, kinds)
-        kept[order] = rank < sign * surplus[kinds]
-    first = kept[: len(hashes[0])]
-    return one.filter(to_arrow(first)), other.filter(to_arrow(kept[len(hashes[0]) :]))
+    matched = match_rows(one_batch(one), one_batch(other))
+    return one.filter(to_arrow(~matched[0])), other.filter(to_arrow(~matched[1]))

@@ -9,15 +9,19 @@ import os
 import re
 from pathlib import Path
 
-from wavedex.errors import AlreadyExists, BadDefinition
-from wavedex.index.definition import Definition
+from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex
+from wavedex.index.definition import Definition, read_definition
+from wavedex.index.life_definition import LifeDefinition
 from wavedex.index.roots import all_files
 from wavedex.index.surroundings import Surroundings
+from wavedex.index.wave_definition import WaveDefinition
 from wavedex.log import DATA, LOCK, LOG, Log, Manifest
 from wavedex.store.access import AnyFiles
 from wavedex.store.spread import SpreadFiles
 
 DEFINITION = "index.json"
+KINDS: tuple[type[Definition], ...] = (WaveDefinition, LifeDefinition)
+"""The kinds of index that there are."""
 _CREATED = re.compile(r"0{20}\.json|0{20}\..*\.tmp|index\.json\.tmp")
 """What `create` may leave in the log when it crashes."""
 
@@ -52,6 +56,20 @@ def create_at(
         files.sync_folder("..")
         files.remove(draft)
     return files
+
+
+def open_at(path: str | os.PathLike[str], around: Surroundings) -> tuple[AnyFiles, Definition]:
+    """The files and the definition of the index at a path. Raises NotAnIndex, NewerFormat, OlderFormat or Damaged."""
+    files = around.files(path)
+    try:
+        content = files.read(DEFINITION)
+    except (FileNotFoundError, NotADirectoryError):
+        raise NotAnIndex(
+            f"{path} is no index: it has no {DEFINITION}. Check the path, or create an index there "
+            "with WaveIndex.create or LifetimeIndex.create."
+        ) from None
+    definition = read_definition(KINDS, content, DEFINITION)
+    return all_files(files, definition, around), definition
 
 
 def _check_apart(own: AnyFiles, definition: Definition) -> None:

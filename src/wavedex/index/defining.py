@@ -17,12 +17,13 @@ import pyarrow.types as pt
 from wavedex import slots
 from wavedex.clock import SECOND_NS
 from wavedex.errors import BadDefinition, BadTime, MissingColumn, UnknownScheme
-from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, Definition, whole_number
+from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, whole_number
+from wavedex.index.wave_definition import WaveDefinition
 from wavedex.plan import SCHEMES, options_of
 from wavedex.store.address import files_at
 from wavedex.store.arrow import to_arrow
 from wavedex.store.content import hash_rows
-from wavedex.store.entries import SLOT_COLUMN
+from wavedex.store.entries import END_COLUMN, SLOT_COLUMN
 from wavedex.store.formats import FORMATS, find_format, name_of
 
 SIZES_MAX = 100_000
@@ -61,62 +62,105 @@ def define(
     max_size: int | None,
     sizes: Mapping[Any, int] | None,
     roots: Sequence[str | os.PathLike[str]] | None,
-) -> Definition:
+) -> WaveDefinition:
     """Check the answers and return the definition. Raises BadDefinition and its kin."""
-    if not isinstance(schema, pa.Schema):
-        raise BadDefinition(f"schema is a {type(schema).__name__}; pass a pyarrow.Schema.")
-    keys = _key_names(key)
+    keys = key_names(key)
     for role, name in (*(("key", name) for name in keys), ("time", time)):
-        if name is not None and name not in schema.names:
-            raise MissingColumn(_no_column(f"{role}={name!r}", schema))
-    _check_names(schema)
-    kept = schema if include is None else _included(schema, include, {*keys, time})
-    kept = pa.schema([_storable(_single(field, keys)) for field in kept], kept.metadata)
-    if position is not None:
-        kept = _with_position(kept, schema, position)
-    if pointer is not None:
-        kept = _with_pointer(kept, schema, pointer)
-    _check_names(kept)
+        check_column(role, name, schema)
+    check_names(schema)
     window = whole_number("window", window, 1)
     indexes = min(4, window) if indexes is None else whole_number("indexes", indexes, 1)
-    if isinstance(growth, bool) or not isinstance(growth, int | float):
-        raise BadDefinition(f"growth={growth!r} is no number.")
-    _check_choice("nulls", nulls, ("error", "skip"))
-    _check_choice("late", late, ("error", "drop"))
+    check_choice("late", late, ("error", "drop"))
     time_type = None if time is None else schema.field(time).type
     slotting = slots.slotting(time_type, slot, zone, origin)
-    definition = Definition(
-        schema=kept,
-        offered=schema,
-        key=keys[0] if len(keys) == 1 else keys,
-        position=position,
-        pointer=None if pointer is None else (pointer[0], pointer[1]),
+    definition = WaveDefinition(
+        **shared_answers(
+            schema,
+            needed={*keys, time},
+            key=keys,
+            position=position,
+            pointer=pointer,
+            include=include,
+            shards=shards,
+            format=format,
+            nulls=nulls,
+            growth=growth,
+            first_room=first_room,
+            keep_commits=keep_commits,
+            keep_for=keep_for,
+            roots=roots,
+        ),
         time=time,
         slotting=slotting,
         window=window,
         indexes=indexes,
         scheme_name=scheme,
         update=update,
-        shards=whole_number("shards", shards, 1),
-        format=find_format(format).settled(format),
-        nulls=nulls,
         late=late,
         max_gap=None if max_gap is None else whole_number("max_gap", max_gap, 0),
-        growth=float(growth),
-        first_room=whole_number("first_room", first_room, 1),
         spread=bool(spread),
-        keep_commits=whole_number("keep_commits", keep_commits, 1),
-        keep_s=_keep_s(keep_for),
         max_size=None if max_size is None else whole_number("max_size", max_size, 1),
         sizes=_sizes(sizes, slotting),
-        roots=_root_names(roots),
     )
     _check(definition)
     return definition
 
 
+def shared_answers(
+    schema: pa.Schema,
+    *,
+    needed: set[str | None],
+    key: tuple[str, ...],
+    position: str | None,
+    pointer: Sequence[str] | None,
+    include: Sequence[str] | None,
+    shards: int,
+    format: str,  # noqa: A002 - the contract's name
+    nulls: str,
+    growth: float,
+    first_room: int,
+    keep_commits: int,
+    keep_for: Any,
+    roots: Sequence[str | os.PathLike[str]] | None,
+) -> dict[str, Any]:
+    """The answers that every kind of index has, checked; `needed` columns are kept in any case."""
+    kept = schema if include is None else _included(schema, include, needed)
+    kept = pa.schema([_storable(_single(field, key)) for field in kept], kept.metadata)
+    if position is not None:
+        kept = _with_position(kept, schema, position)
+    if pointer is not None:
+        kept = _with_pointer(kept, schema, pointer)
+    check_names(kept)
+    if isinstance(growth, bool) or not isinstance(growth, int | float):
+        raise BadDefinition(f"growth={growth!r} is no number.")
+    check_choice("nulls", nulls, ("error", "skip"))
+    return {
+        "schema": kept,
+        "offered": schema,
+        "key": key[0] if len(key) == 1 else key,
+        "position": position,
+        "pointer": None if pointer is None else (pointer[0], pointer[1]),
+        "shards": whole_number("shards", shards, 1),
+        "format": find_format(format).settled(format),
+        "nulls": nulls,
+        "growth": float(growth),
+        "first_room": whole_number("first_room", first_room, 1),
+        "keep_commits": whole_number("keep_commits", keep_commits, 1),
+        "keep_s": _keep_s(keep_for),
+        "roots": _root_names(roots),
+    }
+
+
+def check_column(role: str, name: Any, schema: pa.Schema) -> None:
+    """Raise MissingColumn where a column is named that is not there, BadDefinition where there is no schema."""
+    if not isinstance(schema, pa.Schema):
+        raise BadDefinition(f"schema is a {type(schema).__name__}; pass a pyarrow.Schema.")
+    if name is not None and name not in schema.names:
+        raise MissingColumn(_no_column(f"{role}={name!r}", schema))
+
+
 def redefine(
-    definition: Definition,
+    definition: WaveDefinition,
     *,
     scheme: str | None,
     indexes: int | None,
@@ -126,7 +170,7 @@ def redefine(
     shards: int | None,
     max_size: int | None,
     sizes: Mapping[Any, int] | None,
-) -> Definition:
+) -> WaveDefinition:
     """The definition with another mind about some answers; None leaves one as it is. Raises BadDefinition and its kin.
 
     What only the old scheme needs is let go of with it, and a shorter window has no more sub-indexes than slots.
@@ -158,14 +202,19 @@ def redefine(
     return later
 
 
-def _check(definition: Definition) -> None:
-    """Whether the answers go together. Raises BadDefinition and its kin."""
-    parts = definition.shards * definition.indexes
+def check_parts(shards: int, indexes: int) -> None:
+    """Raise BadDefinition where there are more parts than a process can map."""
+    parts = shards * indexes
     if parts > PARTS_MAX:
         raise BadDefinition(
-            f"{definition.shards} shards of {definition.indexes} sub-indexes are {parts:,} parts, and "
+            f"{shards} shards of {indexes} sub-indexes are {parts:,} parts, and "
             f"{PARTS_MAX:,} is the most that a process can map. Use fewer of either."
         )
+
+
+def _check(definition: WaveDefinition) -> None:
+    """Whether the answers go together. Raises BadDefinition and its kin."""
+    check_parts(definition.shards, definition.indexes)
     _check_scheme(definition.scheme_name)
     known = options_of(definition.scheme_name)
     for option, value in (("max_size", definition.max_size), ("sizes", definition.sizes)):
@@ -184,7 +233,7 @@ def _check_scheme(scheme: Any) -> None:
         raise UnknownScheme(f"There is no scheme {scheme!r}. Choose one of {', '.join(SCHEMES)}.")
 
 
-def check_package(definition: Definition) -> None:
+def check_package(definition: WaveDefinition) -> None:
     """Raise BadDefinition where scheme and update technique ask more of a package than it can do."""
     update, package, name = definition.update, definition.package, name_of(definition.format)
     if name not in definition.technique.formats:
@@ -203,8 +252,9 @@ def check_package(definition: Definition) -> None:
     package.check(definition.spec)
 
 
-def _check_names(schema: pa.Schema) -> None:
-    for name in (SLOT_COLUMN, CHANGE_COLUMN, COMMIT_COLUMN):
+def check_names(schema: pa.Schema) -> None:
+    """Raise BadDefinition where a column has a name that is taken, or that another one has."""
+    for name in (SLOT_COLUMN, END_COLUMN, CHANGE_COLUMN, COMMIT_COLUMN):
         if name in schema.names:
             raise BadDefinition(f"The column name {name} is taken. Rename that column.")
     twice = {name for name in schema.names if schema.names.count(name) > 1}
@@ -212,7 +262,7 @@ def _check_names(schema: pa.Schema) -> None:
         raise BadDefinition(f"The schema has the column {min(twice)!r} twice. Rename one of them.")
 
 
-def _key_names(key: str | Sequence[str]) -> tuple[str, ...]:
+def key_names(key: str | Sequence[str]) -> tuple[str, ...]:
     """The columns of the key. Raises BadDefinition."""
     names = (key,) if isinstance(key, str) else tuple(key) if isinstance(key, Sequence) else ()
     if not names or not all(isinstance(name, str) for name in names):
@@ -334,6 +384,7 @@ def _storable(field: pa.Field) -> pa.Field:
     return field.with_type(kind)
 
 
-def _check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
+    """Raise UnknownScheme where a value is none of those that there are."""
     if value not in choices:
         raise UnknownScheme(f"{name}={value!r} is none of {', '.join(map(repr, choices))}.")

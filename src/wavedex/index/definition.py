@@ -3,7 +3,8 @@
 Everything that a later reader or writer must know stands here. What is changed by a migration stands in the manifest of
 that commit and of all after it, under the same names, and takes the place of the answer here (`Definition.at`); what
 changes with every commit stands in the manifests alone. Plain JSON; the schema is Arrow's own message in base64, with a
-readable copy beside it.
+readable copy beside it. This module has what all kinds of index have; each kind adds its own answers, and says what of a
+commit its readers see (`View`).
 """
 
 from __future__ import annotations
@@ -11,10 +12,11 @@ from __future__ import annotations
 import base64
 import json
 import operator
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
 
@@ -26,13 +28,16 @@ from wavedex.errors import (
     NewerFormat,
     OlderFormat,
 )
-from wavedex.plan import Scheme, options_of, scheme
+from wavedex.log import Manifest, SubIndex
+from wavedex.plan import Layout
 from wavedex.store.access import AnyFiles, needs_local_disk
-from wavedex.store.entries import SLOT_COLUMN, EntrySpec
+from wavedex.store.entries import EntrySpec
 from wavedex.store.formats import Format, find_format
+from wavedex.store.part import Part, Slots
+from wavedex.store.reading import Range, Shard
 from wavedex.store.room import Sizes
 
-FORMAT = 3
+FORMAT = 4
 """The format version that this code writes. Readers refuse any other."""
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """What views are kept as."""
@@ -41,14 +46,59 @@ CHANGE_COLUMN = "_change"
 COMMIT_COLUMN = "_commit"
 """The column of the commit with which it did."""
 
+Target = tuple[Shard, Range | None]
+"""A shard to ask, and the ordinals in which its rows count; None for all of them."""
 
-@dataclass(frozen=True)
-class Definition:
-    """A wave index as it was created. `wavedex.index.defining` makes one and checks it.
+
+class State(Protocol):
+    """What a planner remembers between two slots."""
+
+    @property
+    def newest(self) -> int:
+        """The slot that came last."""
+
+    @property
+    def indexes(self) -> Layout:
+        """The slots of each sub-index."""
+
+    @property
+    def layout(self) -> Layout:
+        """The slots of each sub-index and temporary."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As a manifest holds it."""
+
+
+class View(Protocol):
+    """What readers see of one commit. Opens no file."""
+
+    @property
+    def slots(self) -> Slots:
+        """The slots that are live."""
+
+    def targets(
+        self,
+        name: str,
+        opened: Shard,
+        part: Part,
+        start: int | None,
+        stop: int | None,
+        expired: bool,
+    ) -> Iterable[Target]:
+        """Whom to ask of one part of the sub-index `name` for rows of times from `start` on and before `stop`.
+
+        `expired` asks for rows that are over too, where they are still there.
+        """
+
+
+@dataclass(frozen=True, kw_only=True)
+class Definition(ABC):
+    """An index of any kind as it was created.
 
     `schema` has the columns that are kept, `offered` those that a record has. `key` is a column or several; `position` is
     the column that says where in a list of keys an entry's key stood, if that is kept, and `pointer` are the two that say in
-    which file and row its record lies.
+    which file and row its record lies. `time` is the column that `since` and `until` are compared with, `slotting` cuts the
+    ordinals by which entries are ordered into slots.
     """
 
     schema: pa.Schema
@@ -58,58 +108,101 @@ class Definition:
     pointer: tuple[str, str] | None
     time: str | None
     slotting: slots.Slotting
-    window: int
-    indexes: int
-    scheme_name: str
     update: str
     shards: int
     format: str
     nulls: str
-    late: str
-    max_gap: int | None
     growth: float
     first_room: int
-    spread: bool
     keep_commits: int
     keep_s: float
-    max_size: int | None
-    sizes: Mapping[int, int]
     roots: tuple[str, ...]
     former_formats: tuple[str, ...] = ()
     identity: str = ""
+
+    kind: ClassVar[str]
+    """What stands for it in `index.json`."""
+    counts_slots: ClassVar[bool] = True
+    """Whether manifests say how many rows each slot has."""
+
+    @property
+    @abstractmethod
+    def spec(self) -> EntrySpec:
+        """The entries as they are stored."""
+
+    @abstractmethod
+    def complete(self, table: pa.Table, at: Any) -> pa.Table:
+        """Rows of the schema with what else is stored of them; `at` is what was said of their time. Raises BadTime."""
+
+    def at_to_json(self, at: Any) -> Any:
+        """What was said of the time of rows, as it is sent to others."""
+        return at
+
+    def at_from_json(self, said: Any) -> Any:
+        """What was sent so."""
+        return said
+
+    @abstractmethod
+    def check_slots(self, slots: slots.Ordinals, at: Any) -> None:
+        """Raise BadTime where rows are of other slots than was said."""
+
+    def living(self, rows: pa.RecordBatch, at: Any) -> pa.RecordBatch:
+        """Those of some complete rows that are not over when they come; `at` is what was said of their time."""
+        return rows
+
+    @abstractmethod
+    def view(self, manifest: Manifest) -> View:
+        """What readers see of a commit."""
+
+    @abstractmethod
+    def state_of(self, manifest: Manifest) -> State | None:
+        """The planner's state, None while nothing came. Raises ValueError where it is none."""
+
+    @abstractmethod
+    def drained(
+        self,
+        state: State | None,
+        draining: Mapping[str, SubIndex],
+        since: Mapping[str, int],
+        came: Mapping[str, int],
+    ) -> dict[str, SubIndex]:
+        """What is left of sub-indexes that drain since a migration, when streams had come to `since`, to `came` now."""
+
+    @abstractmethod
+    def layout_findings(self, manifest: Manifest) -> Iterable[str]:
+        """Where the sub-indexes of a commit do not hold what was planned, a line each."""
+
+    @abstractmethod
+    def describe(self, manifest: Manifest) -> dict[str, Any]:
+        """What a kind of index has to say of a commit beside what all have, as plain JSON."""
+
+    @abstractmethod
+    def _own_json(self) -> dict[str, Any]:
+        """The answers that only this kind of index has, as plain JSON."""
+
+    @classmethod
+    @abstractmethod
+    def _own_from_json(cls, body: Mapping[str, Any]) -> dict[str, Any]:
+        """Those answers as they were given."""
+
+    @classmethod
+    def _read_slots(cls, data: dict[str, Any]) -> slots.Slotting:
+        """The slots that `to_json` of them described. Raises BadDefinition."""
+        return slots.from_json(data)
+
+    @abstractmethod
+    def check_planner(self) -> None:
+        """Raise BadDefinition where no planner goes with the answers."""
+
+    @property
+    def longest_slots(self) -> int:
+        """How many slots after its birth a row may end, where rows have ends of their own."""
+        return 0
 
     @cached_property
     def key_names(self) -> tuple[str, ...]:
         """The columns of the key."""
         return self.spec.key_names
-
-    @cached_property
-    def spec(self) -> EntrySpec:
-        """The entries as they are stored."""
-        if self.time is not None:
-            return EntrySpec(self.schema, self.key, self.time)
-        hidden = pa.field(SLOT_COLUMN, pa.int64(), nullable=False)
-        return EntrySpec(self.schema.append(hidden), self.key, SLOT_COLUMN)
-
-    @cached_property
-    def scheme(self) -> Scheme:
-        """The planner. Deletion is prepared ahead where the sub-index is copied to be updated."""
-        first = min(self.sizes, default=1)
-        wanted = {
-            "spread": self.spread,
-            "ahead": self.update == "simple-shadow",
-            "max_size": self.max_size,
-            "first": first,
-            "sizes": tuple(
-                self.sizes.get(slot, 0) for slot in range(first, max(self.sizes, default=0) + 1)
-            )
-            or None,
-        }
-        known = options_of(self.scheme_name)
-        options = {
-            name: value for name, value in wanted.items() if name in known and value is not None
-        }
-        return scheme(self.scheme_name, self.window, self.indexes, **options)
 
     @cached_property
     def technique(self) -> Technique:
@@ -126,12 +219,7 @@ class Definition:
         """The sizes of room in buckets that grow."""
         return Sizes(self.growth, self.first_room)
 
-    @property
-    def gap_limit(self) -> int:
-        """How many empty slots may lie between two batches: as many as the window has, if nothing else was said."""
-        return self.window if self.max_gap is None else self.max_gap
-
-    def at(self, settings: Mapping[str, Any]) -> Definition:
+    def at(self, settings: Mapping[str, Any]) -> Self:
         """The definition with what migrations have changed, as a manifest holds it. Raises Damaged."""
         return self._from_json({**self.to_json(), **settings}, "the manifest") if settings else self
 
@@ -154,7 +242,7 @@ class Definition:
         """All answers, as plain JSON."""
         return {
             "format": FORMAT,
-            "kind": "wave",
+            "kind": self.kind,
             "schema": base64.b64encode(self.schema.serialize()).decode(),
             "offered": base64.b64encode(self.offered.serialize()).decode(),
             "columns": {field.name: str(field.type) for field in self.schema},
@@ -163,49 +251,22 @@ class Definition:
             "pointer": None if self.pointer is None else list(self.pointer),
             "time": self.time,
             "slots": self.slotting.to_json(),
-            "window": self.window,
-            "indexes": self.indexes,
-            "scheme": self.scheme_name,
+            **self._own_json(),
             "update": self.update,
             "shards": self.shards,
             "file_format": self.format,
             "nulls": self.nulls,
-            "late": self.late,
-            "max_gap": self.max_gap,
             "growth": self.growth,
             "first_room": self.first_room,
-            "spread": self.spread,
             "keep_commits": self.keep_commits,
             "keep_s": self.keep_s,
-            "max_size": self.max_size,
-            "sizes": {str(slot): rows for slot, rows in sorted(self.sizes.items())},
             "roots": list(self.roots),
             "former_formats": list(self.former_formats),
             "identity": self.identity,
         }
 
     @classmethod
-    def from_bytes(cls, data: bytes, name: str) -> Definition:
-        """The definition in a file's content. Raises NewerFormat, OlderFormat or Damaged."""
-        try:
-            body = json.loads(data)
-            version = int(body["format"])
-        except (ValueError, KeyError, TypeError) as error:
-            raise Damaged(f"{name} is no definition ({error})") from error
-        if version > FORMAT:
-            raise NewerFormat(
-                f"{name} has format {version}; this version of Wavedex reads up to {FORMAT}. "
-                "Install a newer Wavedex."
-            )
-        if version < FORMAT:
-            raise OlderFormat(
-                f"{name} has format {version}, which only the Wavedex that wrote it reads; this one reads "
-                f"{FORMAT}. Append the same rows to a new index."
-            )
-        return cls._from_json(body, name)
-
-    @classmethod
-    def _from_json(cls, body: Mapping[str, Any], name: str) -> Definition:
+    def _from_json(cls, body: Mapping[str, Any], name: str) -> Self:
         try:
             definition = cls(
                 schema=_read_schema(body["schema"]),
@@ -214,34 +275,49 @@ class Definition:
                 position=body["position"],
                 pointer=None if body["pointer"] is None else tuple(body["pointer"]),
                 time=body["time"],
-                slotting=slots.from_json(body["slots"]),
-                window=whole_number("window", body["window"], 1),
-                indexes=whole_number("indexes", body["indexes"], 1),
-                scheme_name=body["scheme"],
+                slotting=cls._read_slots(body["slots"]),
+                **cls._own_from_json(body),
                 update=body["update"],
                 shards=whole_number("shards", body["shards"], 1),
                 format=body["file_format"],
                 nulls=body["nulls"],
-                late=body["late"],
-                max_gap=None
-                if body["max_gap"] is None
-                else whole_number("max_gap", body["max_gap"], 0),
                 growth=float(body["growth"]),
                 first_room=whole_number("first_room", body["first_room"], 1),
-                spread=bool(body["spread"]),
                 keep_commits=whole_number("keep_commits", body["keep_commits"], 1),
                 keep_s=float(body["keep_s"]),
-                max_size=body["max_size"],
-                sizes={int(slot): rows for slot, rows in body["sizes"].items()},
                 roots=tuple(body["roots"]),
                 former_formats=tuple(body["former_formats"]),
                 identity=body["identity"],
             )
             definition.technique.check(definition.spec, definition.package)
-            _ = definition.scheme, definition.rooms, definition.spec.key_type
+            definition.check_planner()
+            _ = definition.rooms, definition.spec.key_type
         except (ValueError, KeyError, TypeError, pa.ArrowInvalid, BadDefinition) as error:
             raise Damaged(f"{name} is no definition ({error})") from error
         return definition
+
+
+def read_definition(kinds: Iterable[type[Definition]], data: bytes, name: str) -> Definition:
+    """The definition in a file's content, of one of these kinds. Raises NewerFormat, OlderFormat or Damaged."""
+    try:
+        body = json.loads(data)
+        version = int(body["format"])
+    except (ValueError, KeyError, TypeError) as error:
+        raise Damaged(f"{name} is no definition ({error})") from error
+    if version > FORMAT:
+        raise NewerFormat(
+            f"{name} has format {version}; this version of Wavedex reads up to {FORMAT}. "
+            "Install a newer Wavedex."
+        )
+    if version < FORMAT:
+        raise OlderFormat(
+            f"{name} has format {version}, which only the Wavedex that wrote it reads; this one reads "
+            f"{FORMAT}. Append the same rows to a new index."
+        )
+    for kind in kinds:
+        if body.get("kind") == kind.kind:
+            return kind._from_json(body, name)
+    raise Damaged(f"{name} is no definition (there is no kind of index {body.get('kind')!r})")
 
 
 def _read_schema(text: str) -> pa.Schema:

@@ -33,7 +33,8 @@ from wavedex.store.arrow import empty_batch
 from wavedex.store.reading import Range
 
 if TYPE_CHECKING:
-    from wavedex.index.snapshot import Snapshot, Target
+    from wavedex.index.definition import Target
+from wavedex.index.snapshot import Snapshot
 
 SLICE_ROWS = 122_880
 """Rows of a batch, so many as DuckDB gives to one thread at a time; a shard as a whole would keep one busy and no other."""

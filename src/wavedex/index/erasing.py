@@ -30,7 +30,7 @@ class Erased:
     rows: int
 
 
-def erase(writer: Writer, files: AnyFiles, keys: Iterable[Any]) -> Erased:
+def erase(writer: Writer[Any], files: AnyFiles, keys: Iterable[Any]) -> Erased:
     """Erase all rows of the keys. Raises BadKey, EraseUnfinished and what a write raises."""
     with writer.writing() as manifest:
         definition = writer.definition
@@ -65,7 +65,7 @@ def _count(snapshot: Snapshot, keys: pa.Array) -> dict[int, int]:
     return dict(gone)
 
 
-def _clear_away(writer: Writer, files: AnyFiles, manifest: Manifest) -> None:
+def _clear_away(writer: Writer[Any], files: AnyFiles, manifest: Manifest) -> None:
     """Remove every commit before this one, and the files of those. Raises EraseUnfinished where one stays."""
     try:
         writer.finish(manifest)

@@ -17,12 +17,13 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wavedex.errors import AnotherStream, PreparationOwed, StreamOutOfStep
+from wavedex.errors import PreparationOwed
 from wavedex.index.admission import check_gaps
 from wavedex.index.appending import Bring, amendments
 from wavedex.index.arriving import Arriving, nothing
-from wavedex.index.definition import Definition
-from wavedex.index.writer import Writer, state_of
+from wavedex.index.planning import WaveWriter
+from wavedex.index.turns import Turn, check_turn
+from wavedex.index.wave_definition import WaveDefinition, state_of
 from wavedex.log import OPEN, Manifest, Progress
 from wavedex.plan import Add, Build, Operation
 from wavedex.store.part import Slots
@@ -43,6 +44,11 @@ class Batch:
     number: int
     delay: int
     takes_over: bool = False
+
+    @property
+    def turn(self) -> Turn:
+        """Whose turn it is."""
+        return Turn(self.stream, self.number, self.takes_over)
 
 
 @dataclass(frozen=True)
@@ -72,7 +78,7 @@ class _Sorted:
 
 
 def feed(
-    writer: Writer,
+    writer: WaveWriter,
     bring: Bring,
     batch: Batch,
     set_aside: Callable[[Arriving], object] | None = None,
@@ -83,7 +89,7 @@ def feed(
     """
     with writer.writing() as manifest:
         definition = writer.definition
-        progress = _check_turn(manifest, batch)
+        progress = check_turn(manifest, batch.turn)
         if progress is not None and progress.batch == batch.number:
             manifest, sealed = _seal(writer, manifest, progress.watermark)
             writer.finish(manifest)
@@ -127,32 +133,8 @@ def feed(
     )
 
 
-def _check_turn(manifest: Manifest, batch: Batch) -> Progress | None:
-    """The progress of the stream, if it has any. Raises AnotherStream or StreamOutOfStep."""
-    progress = manifest.streams.get(batch.stream)
-    if progress is not None and batch.number in (progress.batch, progress.batch + 1):
-        return progress
-    if batch.takes_over:
-        return None
-    if progress is None and manifest.streams:
-        other, its = next(iter(manifest.streams.items()))
-        raise AnotherStream(
-            f"The index is fed by the stream {other}, which has come to batch {its.batch}. Stop one of the two; "
-            "if that one is over for good, let this one take over (takeover=True), and see that its source "
-            "does not bring the same rows again."
-        )
-    last = "none" if progress is None else str(progress.batch)
-    if progress is None and batch.number == 0:
-        return None
-    raise StreamOutOfStep(
-        f"Batch {batch.number} of the stream {batch.stream} came, and the index has taken {last} of it. The "
-        "checkpoint belongs to another index, or the index was put back to an earlier state. Use the "
-        "checkpoint of this index, or a new one and takeover=True if no row is lost or doubled by it."
-    )
-
-
 def _sort_out(
-    arriving: Arriving, manifest: Manifest, definition: Definition, watermark: int | None
+    arriving: Arriving, manifest: Manifest, definition: WaveDefinition, watermark: int | None
 ) -> _Sorted:
     state = state_of(manifest)
     newest = _LEAST - 1 if state is None else state.newest
@@ -170,7 +152,7 @@ def _sort_out(
     )
 
 
-def _check_ahead(entering: Arriving, manifest: Manifest, definition: Definition) -> None:
+def _check_ahead(entering: Arriving, manifest: Manifest, definition: WaveDefinition) -> None:
     """Refuse rows far ahead of all others, which would push the whole window out."""
     state = state_of(manifest)
     newest = _LEAST - 1 if state is None else state.newest
@@ -193,7 +175,9 @@ def _follow(watermark: int | None, entering: Arriving, delay: int) -> int | None
     return max([*known, *latest], default=None)
 
 
-def _seal(writer: Writer, manifest: Manifest, watermark: int | None) -> tuple[Manifest, list[int]]:
+def _seal(
+    writer: WaveWriter, manifest: Manifest, watermark: int | None
+) -> tuple[Manifest, list[int]]:
     """Seal the slots that end at the watermark or before."""
     definition = writer.definition
     if watermark is None or watermark < _LEAST:

@@ -82,7 +82,7 @@ def _as_offered(definition: Definition, records: pa.Table, place: str) -> pa.Tab
 def _pointer(definition: Definition) -> tuple[str, str]:
     if definition.pointer is None:
         raise BadDefinition(
-            "The index keeps no pointers to records. Create it with pointer=('file', 'row')."
+            "The index keeps no pointers to records. A wave index does that is created with pointer=('file', 'row')."
         )
     return definition.pointer
 

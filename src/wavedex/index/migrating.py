@@ -16,8 +16,8 @@ from math import gcd
 from wavedex.errors import BadDefinition
 from wavedex.index.arriving import Arriving, nothing
 from wavedex.index.definition import Definition
-from wavedex.index.snapshot import window_of
-from wavedex.index.writer import Writer, state_of
+from wavedex.index.planning import WaveWriter
+from wavedex.index.wave_definition import WaveDefinition, state_of, window_of
 from wavedex.log import OPEN, Manifest, SubIndex
 from wavedex.plan import Build, Operation, WaveState, without
 from wavedex.store.part import Part, Slots
@@ -33,26 +33,20 @@ class Migrated:
     changed: dict[str, object]
 
 
-def migrate(writer: Writer, change: Callable[[Definition], Definition], strategy: str) -> Migrated:
+def migrate(
+    writer: WaveWriter, change: Callable[[WaveDefinition], WaveDefinition], strategy: str
+) -> Migrated:
     """Bring the index to what `change` makes of its definition. Raises BadDefinition and what a write raises."""
     if strategy not in STRATEGIES:
         raise BadDefinition(f"strategy={strategy!r} is none of {', '.join(map(repr, STRATEGIES))}.")
     with writer.writing() as manifest:
         before = writer.definition
         later = change(before)
-        changed = before.settings_for(later)
-        if "file_format" in changed:
-            changed["format"] = changed.pop("file_format")
-            del changed["former_formats"]
+        changed = changed_settings(before, later, strategy)
         if "sizes" in changed:
             changed["sizes"] = dict(later.sizes)
         if not changed:
             return Migrated(manifest.commit, {})
-        if strategy == "drain" and later.shards != before.shards:
-            raise BadDefinition(
-                f"shards={later.shards} changes where every key lies, and sub-indexes that drain have theirs in "
-                f"{before.shards}. Rebuild it instead: strategy='rebuild', which is what happens without --drain."
-            )
         later.check_place(writer.workshop.files)
         manifest = (
             _drain(writer, manifest, later)
@@ -63,7 +57,21 @@ def migrate(writer: Writer, change: Callable[[Definition], Definition], strategy
     return Migrated(manifest.commit, changed)
 
 
-def _rebuild(writer: Writer, manifest: Manifest, later: Definition) -> Manifest:
+def changed_settings(before: Definition, later: Definition, strategy: str) -> dict[str, object]:
+    """What a migration changes, by the names that users know. Raises BadDefinition where it cannot be drained."""
+    changed = before.settings_for(later)
+    if "file_format" in changed:
+        changed["format"] = changed.pop("file_format")
+        del changed["former_formats"]
+    if strategy == "drain" and later.shards != before.shards:
+        raise BadDefinition(
+            f"shards={later.shards} changes where every key lies, and sub-indexes that drain have theirs in "
+            f"{before.shards}. Rebuild it instead: strategy='rebuild', which is what happens without --drain."
+        )
+    return changed
+
+
+def _rebuild(writer: WaveWriter, manifest: Manifest, later: WaveDefinition) -> Manifest:
     before = writer.definition
     state = state_of(manifest)
     live = _live(before, later, manifest, state)
@@ -79,10 +87,10 @@ def _rebuild(writer: Writer, manifest: Manifest, later: Definition) -> Manifest:
     if manifest.open is not None:
         operations.append(Build(manifest.open_slots, OPEN))
     emptied = replace(_forgetting(manifest, live), draining={}, open=None)
-    return _commit(writer, emptied, operations, owed, state, _placed(before, later, parts))
+    return _commit(writer, emptied, operations, owed, state, place_parts(before, later, parts))
 
 
-def _drain(writer: Writer, manifest: Manifest, later: Definition) -> Manifest:
+def _drain(writer: WaveWriter, manifest: Manifest, later: WaveDefinition) -> Manifest:
     before = writer.definition
     manifest = writer.prepare(manifest)
     state = state_of(manifest)
@@ -104,11 +112,11 @@ def _drain(writer: Writer, manifest: Manifest, later: Definition) -> Manifest:
     if manifest.open is not None:
         # What grows must not be what readers of an earlier commit look at, who say so only where files change.
         operations = (*operations, Build(manifest.open_slots, OPEN))
-    return _commit(writer, present, operations, owed, state, _placed(before, later, delta))
+    return _commit(writer, present, operations, owed, state, place_parts(before, later, delta))
 
 
 def _commit(
-    writer: Writer,
+    writer: WaveWriter,
     manifest: Manifest,
     operations: Sequence[Operation],
     owed: tuple[Operation, ...],
@@ -134,7 +142,7 @@ def _commit(
 
 
 def _live(
-    before: Definition, later: Definition, manifest: Manifest, state: WaveState | None
+    before: WaveDefinition, later: WaveDefinition, manifest: Manifest, state: WaveState | None
 ) -> Slots:
     """The sealed slots that are in the window before and after."""
     if state is None:
@@ -167,7 +175,7 @@ def _shown(manifest: Manifest, slots: Slots) -> list[tuple[Part, ...]]:
     ]
 
 
-def _placed(before: Definition, later: Definition, parts: list[tuple[Part, ...]]) -> Arriving:
+def place_parts(before: Definition, later: Definition, parts: list[tuple[Part, ...]]) -> Arriving:
     """The same rows for the shards that there are then.
 
     Parts stay as they are where shards and format do. Else each shard takes its rows from those that can have any.

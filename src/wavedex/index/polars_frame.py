@@ -34,7 +34,7 @@ def make_frame(
     """The lazy frame. Raises SchemaMismatch, MissingColumn, BadTime or PackageMissing."""
     polars, plugins = require("polars"), require("polars.io.plugins")
     names = snapshot.names(columns)
-    spec = snapshot.definition.spec
+    spec, time = snapshot.definition.spec, snapshot.definition.time
     asked = snapshot.definition.slotting.bounds(since, until)
     schema = pa.schema([spec.schema.field(name) for name in names])
     try:
@@ -50,8 +50,8 @@ def make_frame(
         shown = names if wanted is None else wanted
         ends = asked
         # How many rows are read is said of rows before the predicate.
-        if predicate is not None and rows_max is None:
-            told = ends_of(_tree(predicate, polars), spec.order, spec.schema.field(spec.order).type)
+        if predicate is not None and rows_max is None and time is not None:
+            told = ends_of(_tree(predicate, polars), time, spec.schema.field(time).type)
             ends = _both(asked, told)
         left = rows_max
         targets = snapshot.targets_between(*ends, expired)

@@ -22,7 +22,8 @@ from wavedex.store.codes import dictionary_of, shared_words
 from wavedex.store.reading import Shard, shard_of_one
 
 if TYPE_CHECKING:
-    from wavedex.index.snapshot import Snapshot, Target
+    from wavedex.index.definition import Target
+    from wavedex.index.snapshot import Snapshot
 
 KEYS_MANY = 10_000
 """From how many keys on several parts are asked at the same time."""
@@ -174,7 +175,9 @@ class Readable(ABC):
     def files(self, since: Any = None, until: Any = None) -> list[str]:
         """The paths, or URIs, of the files in which the entries of a span of time lie, for other tools to read.
 
-        A file may hold rows outside of it too: filter by the time column.
+        A file may hold rows outside of it too: filter by the time column. Those of a lifetime index also hold rows that are
+        over and rows that were retracted, which nothing in them tells from others: do not take them for an answer, and
+        ask with `scan`.
         """
         snapshot = self._current()
         targets = snapshot.all_targets(since, until, False)

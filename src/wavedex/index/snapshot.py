@@ -15,17 +15,13 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import BadKey, MissingColumn
-from wavedex.index.definition import Definition
+from wavedex.index.definition import Definition, Target, View
 from wavedex.index.following import follow as fetch_records
 from wavedex.index.html import to_html
 from wavedex.index.readable import Readable, call_all
 from wavedex.log import Manifest, folder_of, manifest_name
-from wavedex.store import AnyFiles, FileRef, Part, Range, Shard, open_shard
-from wavedex.store.part import Slots
+from wavedex.store import AnyFiles, FileRef, Part, Shard, open_shard
 from wavedex.store.reading import split_keys
-
-Target = tuple[Shard, Range | None]
-"""A shard to ask, and the ordinals in which its rows count; None for all of them."""
 
 SELECTIONS_MAX = 1024
 """For how many shards and spans of time a snapshot remembers whom to ask."""
@@ -43,27 +39,30 @@ class Snapshot(Readable):
         files: AnyFiles,
         manifest: Manifest,
         opened: dict[FileRef, Shard] | None = None,
+        view: View | None = None,
     ) -> None:
         """Map the files of a manifest. Raises FileNotFoundError where it was vacuumed meanwhile.
 
         `opened` has shards that are open already, by their directories, and gets those that are opened now.
+        `view` says what is seen of the commit, all that is live if not given.
         """
         self.definition = definition
         self.manifest = manifest
         self._files = files
         self._schema = definition.spec.schema
-        self.window = window_of(definition, manifest)
+        self._view = definition.view(manifest) if view is None else view
+        self.window = self._view.slots
         changes = definition.technique.changes_files
         self._pin = files.pin(manifest_name(manifest.commit)) if changes else None
         opened = {} if opened is None else opened
-        self._shards: list[list[tuple[Shard, Part]]] = [[] for _ in range(definition.shards)]
-        for sub in manifest.shown.values():
+        self._shards: list[list[tuple[str, Shard, Part]]] = [[] for _ in range(definition.shards)]
+        for name, sub in manifest.shown.items():
             for shard, parts in enumerate(sub.shards):
                 for part in parts:
                     ref = part.files["directory"]
-                    if ref not in opened or opened[ref].part.files != part.files:
+                    if ref not in opened or not opened[ref].part.is_same(part):
                         opened[ref] = open_shard(files, definition.spec, part)
-                    self._shards[shard].append((opened[ref], part))
+                    self._shards[shard].append((name, opened[ref], part))
         self._everything = [
             self._find_targets(n, None, None, False) for n in range(definition.shards)
         ]
@@ -80,9 +79,13 @@ class Snapshot(Readable):
         """The files below the folder of its index."""
         return self._files
 
+    def parts_of(self, shard: int) -> list[tuple[str, Shard, Part]]:
+        """The parts of one shard number as they are open, each with the name of its sub-index."""
+        return self._shards[shard]
+
     def opened(self) -> dict[FileRef, Shard]:
         """Its shards by their directories, for a snapshot that comes after it."""
-        shards = (shard for shards in self._shards for shard, _ in shards)
+        shards = (shard for shards in self._shards for _, shard, _ in shards)
         return {shard.part.files["directory"]: shard for shard in shards}
 
     def close(self) -> None:
@@ -186,20 +189,11 @@ class Snapshot(Readable):
     def _find_targets(
         self, shard: int, start: int | None, stop: int | None, expired: bool
     ) -> list[Target]:
-        slotting = self.definition.slotting
-        targets: list[Target] = []
-        for opened, part in self._shards[shard]:
-            visible = part.shown if expired else part.shown & self.window
-            for within in part.ranges(visible, slotting) if visible else ():
-                held = slotting.start(min(part.held)), slotting.stop(max(part.held))
-                low, high = held if within is None else within
-                narrow = (
-                    low if start is None else max(low, start),
-                    high if stop is None else min(high, stop),
-                )
-                if narrow[0] < narrow[1]:
-                    targets.append((opened, None if narrow == held else narrow))
-        return targets
+        return [
+            target
+            for name, opened, part in self._shards[shard]
+            for target in self._view.targets(name, opened, part, start, stop, expired)
+        ]
 
     def _repr_html_(self) -> str:
         from wavedex.index.description import describe  # which needs this module
@@ -209,15 +203,3 @@ class Snapshot(Readable):
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self._files.root} at commit {self.commit}>"
-
-
-def window_of(definition: Definition, manifest: Manifest) -> Slots:
-    """The slots of the window at a commit: the last W that were sealed, and those that are open.
-
-    `definition` is that of the commit, or the one that the index was created with.
-    """
-    if manifest.state is None:
-        return manifest.open_slots
-    newest = manifest.state["newest"]
-    width = manifest.settings.get("window", definition.window)
-    return manifest.open_slots.union(range(newest - width + 1, newest + 1))

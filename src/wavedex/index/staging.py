@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from wavedex.engine.technique import born_in
 from wavedex.errors import ConcurrentWrite
 from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, no_keys, nothing
 from wavedex.index.definition import Definition
@@ -27,11 +28,15 @@ from wavedex.store.reading import split_by_shard
 
 @dataclass(frozen=True)
 class Staged:
-    """What one task has staged: what it found for each slot, how many rows had no key, and a part for each of so many shards."""
+    """What one task has staged: what it found for each slot, and a part for each of so many shards.
+
+    So many rows had no key, and so many were over when they came.
+    """
 
     shards: int
     summary: Mapping[int, Found]
     null_keys: int
+    over: int
     parts: Mapping[int, Part]
 
     def to_json(self) -> dict[str, Any]:
@@ -43,6 +48,7 @@ class Staged:
                 for slot, found in self.summary.items()
             },
             "null_keys": self.null_keys,
+            "over": self.over,
             "parts": {str(shard): part.to_json() for shard, part in self.parts.items()},
         }
 
@@ -56,18 +62,17 @@ class Staged:
                 for slot, (rows, content, latest) in data["summary"].items()
             },
             data["null_keys"],
+            data["over"],
             {int(shard): Part.from_json(part) for shard, part in data["parts"].items()},
         )
 
 
-def stage(
-    files: AnyFiles, definition: Definition, rows: pa.Table, slot: int | None, stem: str
-) -> Staged:
+def stage(files: AnyFiles, definition: Definition, rows: pa.Table, at: Any, stem: str) -> Staged:
     """Write rows as one packed part a shard. Rows without a key are counted; `gather` says whether they may be.
 
-    Raises what `arrive` raises but NullKeys. ENSURES: the parts last.
+    `at` is what was said of their time. Raises what `arrive` raises but NullKeys. ENSURES: the parts last.
     """
-    arriving = arrive(rows, replace(definition, nulls="skip"), slot)
+    arriving = arrive(rows, replace(definition, nulls="skip"), at)
     spec = definition.spec
     homes = files.homes(folder_of(stem))
     parts = {}
@@ -77,15 +82,17 @@ def stage(
             slots = definition.slotting.slots_of(spec.ordinals(batch))
             held = frozenset(distinct(slots)[0].tolist())
             own = f"{homes[shard % len(homes)]}/{base_of(stem)}-{shard:05d}"
-            parts[shard] = definition.package.build(files, spec, own, Pieces.of(batch), held)
-    return Staged(definition.shards, arriving.summary, arriving.null_keys, parts)
+            born = born_in(batch, spec, definition.slotting)
+            built = definition.package.build(files, spec, own, Pieces.of(batch), held)
+            parts[shard] = replace(built, born=born)
+    return Staged(definition.shards, arriving.summary, arriving.null_keys, arriving.over, parts)
 
 
 def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
     """The rows that all tasks have staged. Raises NullKeys where the index allows none, ConcurrentWrite where it has other shards now."""
     summary: dict[int, Found] = {}
     staged: list[list[Part]] = [[] for _ in range(definition.shards)]
-    null_keys = 0
+    null_keys = over = 0
     for message in messages:
         if message.shards != definition.shards:
             raise ConcurrentWrite(
@@ -93,6 +100,7 @@ def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
                 "for it. Nothing was changed; write them again."
             )
         null_keys += message.null_keys
+        over += message.over
         for slot, found in message.summary.items():
             summary[slot] = summary.get(slot, NO_ROWS) + found
         for shard, part in message.parts.items():
@@ -104,6 +112,7 @@ def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
         nothing(definition),
         summary=dict(sorted(summary.items())),
         null_keys=null_keys,
+        over=over,
         staged=tuple(map(tuple, staged)),
     )
 

@@ -29,9 +29,9 @@ import pyarrow as pa
 
 from wavedex.errors import BadDefinition, BadSample
 from wavedex.index.arriving import arrive
-from wavedex.index.definition import Definition
 from wavedex.index.tables import to_table
 from wavedex.index.wave import WaveIndex
+from wavedex.index.wave_definition import WaveDefinition
 from wavedex.store.access import AnyFiles
 from wavedex.store.address import files_at
 from wavedex.store.contiguous import ContiguousShard, build_contiguous
@@ -148,7 +148,7 @@ def tune(
     )
 
 
-def _definition(schema: pa.Schema, **options: Any) -> Definition:
+def _definition(schema: pa.Schema, **options: Any) -> WaveDefinition:
     """What an index of such rows would be, updated in place, checked as any other is."""
     with tempfile.TemporaryDirectory(prefix="wavedex-tune-") as folder:
         index = WaveIndex.create(
@@ -165,7 +165,7 @@ def _definition(schema: pa.Schema, **options: Any) -> Definition:
         return index.definition
 
 
-def _slots(tables: Sequence[pa.Table], definition: Definition) -> list[pa.RecordBatch]:
+def _slots(tables: Sequence[pa.Table], definition: WaveDefinition) -> list[pa.RecordBatch]:
     """The rows of each slot that has any, oldest first. Raises BadSample."""
     found: dict[int, list[pa.RecordBatch]] = defaultdict(list)
     for at, table in enumerate(tables):
@@ -188,7 +188,7 @@ def _slots(tables: Sequence[pa.Table], definition: Definition) -> list[pa.Record
 
 def _try(
     batches: Sequence[pa.RecordBatch],
-    definition: Definition,
+    definition: WaveDefinition,
     sizes: Sizes,
     clock: Callable[[], float],
 ) -> Tried:
@@ -225,7 +225,9 @@ def _try(
         )
 
 
-def _moved(files: AnyFiles, definition: Definition, before: Part, after: Part) -> tuple[int, int]:
+def _moved(
+    files: AnyFiles, definition: WaveDefinition, before: Part, after: Part
+) -> tuple[int, int]:
     """How many records, of how many buckets, lie elsewhere than before: of all, where the shard was written anew."""
     spec = definition.spec
     old, new = ContiguousShard(files, spec, before), ContiguousShard(files, spec, after)

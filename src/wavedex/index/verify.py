@@ -12,14 +12,13 @@ import numpy as np
 
 from wavedex.errors import Damaged
 from wavedex.index.definition import Definition
-from wavedex.log import OPEN, Manifest, SubIndex
-from wavedex.plan import WaveState, apply, operation_from_json
+from wavedex.log import Manifest, SubIndex
 from wavedex.store import AnyFiles, Part, open_shard
 
 
 def find_damage(definition: Definition, files: AnyFiles, manifest: Manifest) -> list[str]:
     """What is wrong with a commit; empty where all is well."""
-    findings = list(_check_layout(definition, manifest))
+    findings = list(definition.layout_findings(manifest))
     seen: set[str] = set()
     for name, sub in manifest.everything.items():
         findings += _check_sub_index(name, sub)
@@ -28,7 +27,7 @@ def find_damage(definition: Definition, files: AnyFiles, manifest: Manifest) -> 
                 if part.files["directory"].name not in seen:
                     seen.add(part.files["directory"].name)
                     findings += _check_part(definition, files, part, shard)
-    if not findings:
+    if not findings and definition.counts_slots:
         findings += _check_counts(definition, files, manifest)
     return findings
 
@@ -50,26 +49,6 @@ def _check_counts(definition: Definition, files: AnyFiles, manifest: Manifest) -
             yield f"slot {slot} has {found[slot]} rows, not {manifest.rows.get(slot, 0)}"
 
 
-def _check_layout(definition: Definition, manifest: Manifest) -> Iterator[str]:
-    """The sub-indexes hold what the scheme says, and every slot of the window is in exactly one of them."""
-    if manifest.state is None:
-        return
-    state = WaveState.from_json(dict(manifest.state))
-    layout = {name: sub.slots for name, sub in manifest.everything.items()}
-    planned = apply(layout, [operation_from_json(operation) for operation in manifest.owed])
-    if any(slot <= state.newest for slot in planned.pop(OPEN, ())):
-        yield f"commit {manifest.commit} has a slot open that was sealed"
-    for name in manifest.draining:
-        del planned[name]
-    if planned != {name: slots - manifest.away for name, slots in state.layout.items()}:
-        yield f"commit {manifest.commit} holds other slots than its scheme planned"
-    for slot in range(state.newest - definition.window + 1, state.newest + 1):
-        subs = {**manifest.indexes, **manifest.draining}
-        holders = [name for name, sub in subs.items() if slot in sub.slots]
-        if len(holders) != 1:
-            yield f"slot {slot} is in {len(holders)} sub-indexes"
-
-
 def _check_sub_index(name: str, sub: SubIndex) -> Iterator[str]:
     for shard, parts in enumerate(sub.shards):
         shown = frozenset().union(*(part.shown for part in parts))
@@ -87,6 +66,11 @@ def _check_part(definition: Definition, files: AnyFiles, part: Part, shard: int)
         strangers = set(np.unique(definition.slotting.slots_of(ordinals)).tolist()) - part.held
         if strangers:
             findings.append(f"{part.files['rows'].name} has rows of slot {min(strangers)}")
+        if definition.spec.birth is not None:
+            births = definition.spec.births(opened.scan(None))
+            unborn = set(np.unique(definition.slotting.slots_of(births)).tolist()) - part.born
+            if unborn:
+                findings.append(f"{part.files['rows'].name} has rows born in slot {min(unborn)}")
     except FileNotFoundError as error:
         return [f"{error.filename} is missing"]
     except Damaged as error:

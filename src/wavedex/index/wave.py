@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import operator
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -19,56 +18,49 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.errors import (
-    BadDefinition,
-    BadTime,
-    CommitGone,
-    Damaged,
-    NotAnIndex,
-)
-from wavedex.index import appending, erasing, feeding, migrating
+from wavedex.errors import BadTime, NotAnIndex
+from wavedex.index import appending, feeding, migrating
 from wavedex.index.appending import Appended, Bring
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.changes import ChangeFeed, change_schema
-from wavedex.index.creating import DEFINITION, create_at
+from wavedex.index.creating import create_at, open_at
 from wavedex.index.defining import define, redefine
-from wavedex.index.definition import Definition
 from wavedex.index.description import describe
-from wavedex.index.erasing import Erased
 from wavedex.index.feeding import Batch, Fed
 from wavedex.index.following import read_records
-from wavedex.index.html import to_html
+from wavedex.index.held import Held, is_of_spark
 from wavedex.index.migrating import Migrated
-from wavedex.index.readable import Readable
-from wavedex.index.roots import all_files, check_roots
-from wavedex.index.snapshot import Snapshot
+from wavedex.index.planning import WaveWriter
+from wavedex.index.roots import check_roots
 from wavedex.index.staging import read_rows
 from wavedex.index.surroundings import Surroundings
-from wavedex.index.verify import find_damage
-from wavedex.index.writer import Writer
-from wavedex.log import LOG, Log, Manifest, manifest_name
-from wavedex.store.access import AnyFiles, FileRef
-from wavedex.store.reading import Shard
+from wavedex.index.turns import turn_of
+from wavedex.index.wave_definition import WaveDefinition
+from wavedex.store.access import AnyFiles
 
 _ON_SPARK = "wavedex.spark.writing"
 """Who appends data frames of Spark; imported when one comes, so that nothing here knows Spark."""
 
 
-class WaveIndex(Readable):
+class WaveIndex(Held[WaveDefinition]):
     """An index over the last W slots of some data, in plain files below one folder.
 
     Create one with `WaveIndex.create`, open one with `wavedex.open`. Any number of processes may read it while one
     writes.
     """
 
-    def __init__(self, files: AnyFiles, definition: Definition, surroundings: Surroundings) -> None:
+    _writer: WaveWriter
+
+    def __init__(
+        self, files: AnyFiles, definition: WaveDefinition, surroundings: Surroundings
+    ) -> None:
         """Use `WaveIndex.create` or `wavedex.open` instead."""
-        self._files = files
-        self._definition = definition
-        self._log = Log(files)
-        self._writer = Writer(files, definition, surroundings)
-        self._cached: tuple[Hashable | None, Snapshot] | None = None
-        self._migrated: tuple[Mapping[str, Any], Definition] = ({}, definition)
+        super().__init__(files, definition, WaveWriter(files, definition, surroundings))
+
+    @property
+    def writer(self) -> WaveWriter:
+        """What commits to it."""
+        return self._writer
 
     # -- creating and opening -------------------------------------------------------------------
 
@@ -158,98 +150,14 @@ class WaveIndex(Readable):
     def open(
         cls, path: str | os.PathLike[str], *, surroundings: Surroundings | None = None
     ) -> WaveIndex:
-        """Open an index. Raises NotAnIndex, NewerFormat, OlderFormat or Damaged."""
+        """Open a wave index. Raises NotAnIndex, NewerFormat, OlderFormat or Damaged."""
         around = surroundings or Surroundings()
-        files = around.files(path)
-        try:
-            content = files.read(DEFINITION)
-        except (FileNotFoundError, NotADirectoryError):
-            raise NotAnIndex(
-                f"{path} is no index: it has no {DEFINITION}. Check the path, or create an index there "
-                "with WaveIndex.create."
-            ) from None
-        definition = Definition.from_bytes(content, DEFINITION)
-        return cls(all_files(files, definition, around), definition, around)
+        files, definition = open_at(path, around)
+        if not isinstance(definition, WaveDefinition):
+            raise NotAnIndex(f"{path} is no wave index. Use wavedex.open, which opens any kind.")
+        return cls(files, definition, around)
 
     # -- reading --------------------------------------------------------------------------------
-
-    def snapshot(self, commit: int | None = None) -> Snapshot:
-        """The window as the newest commit has it, or an earlier one, which never changes while it is held.
-
-        Raises CommitGone where that commit is not kept any more (see `keep_commits` and `keep_for` of `create`).
-        """
-        if commit is None:
-            return self._take(None)
-        if isinstance(commit, bool) or not hasattr(commit, "__index__"):
-            raise CommitGone(
-                f"commit={commit!r} is no number of a commit. Give one of {self.commits}."
-            )
-        try:
-            return self.at(self._log.read(commit))
-        except FileNotFoundError:
-            raise CommitGone(
-                f"{self.path} has no commit {commit}, or not any more: it keeps {self.commits}. Ask for one of them, or "
-                "create the index with a larger keep_commits or keep_for."
-            ) from None
-
-    def at(self, manifest: Manifest, opened: dict[FileRef, Shard] | None = None) -> Snapshot:
-        """The window as a manifest has it.
-
-        Raises FileNotFoundError where its files are not kept any more, RootMissing where a disk is not there.
-        """
-        check_roots(self._files, self._definition.slotting, manifest, reading=True)
-        return Snapshot(self.definition_at(manifest), self._files, manifest, opened)
-
-    def definition_at(self, manifest: Manifest) -> Definition:
-        """What the index was when a commit was made."""
-        settings, definition = self._migrated
-        if settings != manifest.settings:
-            definition = self._definition.at(manifest.settings)
-            self._migrated = manifest.settings, definition
-        return definition
-
-    @property
-    def commits(self) -> list[int]:
-        """The numbers of the commits that are kept, oldest first."""
-        return self._log.commits()
-
-    def _take(self, earlier: Snapshot | None) -> Snapshot:
-        """A snapshot of the newest commit: the earlier one if it still is that, or one that opens what it lacks."""
-        opened = {} if earlier is None else earlier.opened()
-        while True:
-            manifest = self._log.latest()
-            if earlier is not None and earlier.manifest == manifest:
-                return earlier
-            try:
-                return self.at(manifest, opened)
-            except FileNotFoundError as error:
-                if self._log.commits()[-1] == manifest.commit:
-                    raise Damaged(f"{error.filename} is missing") from error
-
-    @property
-    def schema(self) -> pa.Schema:
-        """The columns of an entry."""
-        return self._definition.schema
-
-    @property
-    def definition(self) -> Definition:
-        """What it is: as it was created, and as it was migrated since."""
-        return self.definition_at(self._log.latest())
-
-    @property
-    def path(self) -> str:
-        """The folder it lives in, or its URI."""
-        return str(self._files.root)
-
-    @property
-    def storage(self) -> AnyFiles:
-        """The files below its folder."""
-        return self._files
-
-    @property
-    def writer(self) -> Writer:
-        """What commits to it."""
-        return self._writer
 
     def describe(self) -> dict[str, Any]:
         """What is in it and what its scheme promises, as plain JSON."""
@@ -276,28 +184,6 @@ class WaveIndex(Readable):
         """What finds and reads changes, in two steps."""
         return ChangeFeed(self._files, self._definition)
 
-    def verify(self) -> None:
-        """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged.
-
-        The commit is pinned meanwhile, so that a writer which goes on does not remove its files.
-        """
-        while True:
-            manifest = self._log.latest()
-            check_roots(self._files, self._definition.slotting, manifest)
-            try:
-                pin = self._files.pin(manifest_name(manifest.commit))
-            except FileNotFoundError:
-                continue
-            try:
-                findings = find_damage(self.definition_at(manifest), self._files, manifest)
-            finally:
-                pin.close()
-            if not findings:
-                return
-            # Where nothing is pinned, a writer may have removed what was being read.
-            if self._files.exists(manifest_name(manifest.commit)):
-                raise Damaged(findings)
-
     # -- writing --------------------------------------------------------------------------------
 
     def append(self, batch: Any, slot: Any = None) -> Appended:
@@ -311,7 +197,7 @@ class WaveIndex(Readable):
         OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index is then as it was.
         """
         self._let_go()
-        if _is_of_spark(batch):
+        if is_of_spark(batch):
             return import_module(_ON_SPARK).append(self, batch, slot)
         number = None if slot is None else self.slot_number(slot)
         arriving = arrive(batch, self._definition, number)
@@ -332,24 +218,11 @@ class WaveIndex(Readable):
         slots (older ones are dropped and counted where the index was created with late="drop").
         """
         self._let_go()
-        if _is_of_spark(batch):
+        if is_of_spark(batch):
             return import_module(_ON_SPARK).amend(self, batch, slot)
         number = None if slot is None else self.slot_number(slot)
         arriving = arrive(batch, self._definition, number)
         return appending.amend(self._writer, _at_hand(arriving))
-
-    def erase(self, keys: Iterable[Any]) -> Erased:
-        """Erase all rows of these keys, from every file, before it returns; keys that are not there do no harm.
-
-        Earlier commits go too, however many are kept otherwise: their files have the rows. A file that a reader has
-        mapped has lost its name then, and its place on the disk once that reader lets go. Records that pointers lead
-        to, and the source of the rows, are not touched.
-
-        Raises BadKey, ConcurrentWrite and what `append` raises; the index is then as it was. Raises EraseUnfinished where
-        no reader finds the rows any more and a file that has them could not be removed.
-        """
-        self._let_go()
-        return erasing.erase(self._writer, self._files, keys)
 
     def migrate(
         self,
@@ -412,15 +285,12 @@ class WaveIndex(Readable):
             raise BadTime(
                 "A stream goes by the times of its rows, and this index has no time column. Use append."
             )
-        if not isinstance(stream, str) or not _is_count(number):
-            raise BadDefinition(
-                f"stream={stream!r}, number={number!r}: give a name, and the number of the batch from 0 on."
-            )
+        turn = turn_of(stream, number, takeover)
         arriving = arrive(batch, self._definition, None)
         delayed = self._definition.slotting.length(delay)
-        turn = Batch(stream, operator.index(number), delayed, takeover)
+        taken = Batch(turn.stream, turn.number, delayed, takeover)
         bring = _at_hand(arriving)
-        return feeding.feed(self._writer, bring, turn, self._aside(set_aside))
+        return feeding.feed(self._writer, bring, taken, self._aside(set_aside))
 
     def _aside(
         self, take: Callable[[pa.Table], object] | None
@@ -430,62 +300,12 @@ class WaveIndex(Readable):
             return None
         return lambda late: take(read_rows(self._files, self._definition, late))
 
-    def vacuum(self, keep: int = 1) -> list[str]:
-        """Remove all but the newest `keep` commits and every file that none of them names.
-
-        Readers that hold an older snapshot go on reading it. Returns the names of the files that were removed.
-        """
-        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
-            raise BadDefinition(f"keep={keep!r} is not a whole number of at least 1.")
-        with self._writer.writing():
-            removed = self._log.vacuum(keep)
-            self._writer.sweep()
-            return removed
-
-    def prepare(self) -> bool:
-        """Do the preparation that a crash or a full disk left undone. Returns whether there was any."""
-        with self._writer.writing() as manifest:
-            return self._writer.prepare(manifest).commit != manifest.commit
-
-    def slot_number(self, slot: Any) -> int:
-        """The number of the slot that a number, a date or a datetime means. Raises BadTime."""
-        return self._definition.slotting.number(slot)
-
-    def _let_go(self) -> None:
-        """Before a write: let the room of what is mapped be used again. What was fetched from afar is worth keeping."""
-        if self._files.is_local:
-            self._cached = None
-
-    def _current(self) -> Snapshot:
-        """A snapshot of the newest commit, the same one for as long as nothing was committed."""
-        try:
-            version = self._files.version(LOG)
-        except FileNotFoundError:
-            version = None  # What is missing is said when the newest commit is looked for.
-        cached = self._cached
-        if cached is None or version is None or cached[0] != version:
-            cached = version, self._take(None if cached is None else cached[1])
-            self._cached = cached
-        return cached[1]
-
-    def _repr_html_(self) -> str:
-        return to_html(self.describe(), self._definition.slotting.label)
-
     def __repr__(self) -> str:
         definition = self.definition
         return (
             f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
             f"{definition.scheme_name}, {definition.update}>"
         )
-
-
-def _is_of_spark(batch: object) -> bool:
-    """Whether it is a data frame of Spark, told without importing Spark."""
-    return type(batch).__module__.startswith("pyspark.sql")
-
-
-def _is_count(number: Any) -> bool:
-    return hasattr(number, "__index__") and not isinstance(number, bool) and number >= 0
 
 
 def _at_hand(arriving: Arriving) -> Bring:

@@ -10,7 +10,7 @@ import contextlib
 import datetime as dt
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
@@ -18,22 +18,23 @@ from wavedex.engine.forecast import rows_to_write
 from wavedex.engine.shard import Workshop
 from wavedex.errors import CommitUncertain, PreparationOwed
 from wavedex.index.arriving import Arriving, nothing
-from wavedex.index.definition import Definition
+from wavedex.index.definition import Definition, State
 from wavedex.index.roots import check_roots
 from wavedex.index.surroundings import Surroundings
-from wavedex.log import DATA, LOCK, OPEN, STAGED, Log, Manifest, Progress, SubIndex, Work, base_of
-from wavedex.plan import (
-    Delete,
-    Drop,
-    Merge,
-    Operation,
-    Plan,
-    WaveState,
-    operation_from_json,
-    operation_to_json,
-    plan_fold,
-    without,
+from wavedex.log import (
+    DATA,
+    LOCK,
+    OPEN,
+    STAGED,
+    Arrivals,
+    Log,
+    Manifest,
+    Progress,
+    SubIndex,
+    Work,
+    base_of,
 )
+from wavedex.plan import Merge, Operation, operation_from_json, operation_to_json
 from wavedex.store.access import AnyFiles
 from wavedex.store.formats import find_format
 from wavedex.store.part import Part
@@ -43,25 +44,26 @@ OPEN_PARTS_MAX = 64
 OPEN_PARTS_FEW = 8
 """So many are let be; between the two they are merged once the small ones weigh a quarter of the largest."""
 
-WORK_RECORDED = ("append", "seal", "prepare")
+WORK_RECORDED = ("append", "seal", "prepare", "update")
 """The commits of which a manifest says how much was written, and how much should have been."""
 WORK_KEPT = 32
 """Of how many of them it does."""
 
 K = TypeVar("K", bound=Hashable)
+D = TypeVar("D", bound=Definition)
 
 
-class Writer:
+class Writer(Generic[D]):
     """Carries out plans on one index and commits them."""
 
-    def __init__(self, files: AnyFiles, created: Definition, surroundings: Surroundings) -> None:
+    def __init__(self, files: AnyFiles, created: D, surroundings: Surroundings) -> None:
         self._files = files
         self._created = created
         self._surroundings = surroundings
         self._log = Log(files)
         self.use(created)
 
-    def use(self, definition: Definition) -> None:
+    def use(self, definition: D) -> None:
         """From now on, write as this definition has it."""
         self.definition = definition
         self.workshop = Workshop(
@@ -71,6 +73,7 @@ class Writer:
             technique=definition.technique,
             sizes=definition.rooms,
             format=definition.package,
+            longest=definition.longest_slots,
         )
         self._engine = self._surroundings.engine(self.workshop, definition.shards)
 
@@ -95,50 +98,16 @@ class Writer:
             definition.check_place(self._files)
             yield manifest
 
-    def plan(
-        self, manifest: Manifest, slots: Sequence[int], arrived: Mapping[int, int]
-    ) -> tuple[Plan, WaveState]:
-        """The plan for new slots, with which those of the delta that they pass are sealed.
-
-        `arrived` are the rows that come for them now, beside those that the delta has already.
-        """
-        plan, state = self.plan_slots(state_of(manifest), slots, _add(manifest.rows, arrived))
-        sealed = frozenset(slot for slot in manifest.open_slots if slot <= state.newest)
-        taken = [Delete(sealed, OPEN)] if sealed else []
-        away = manifest.away
-        transition = (*without(plan.transition, away), *taken)
-        return Plan(transition, without(plan.preparation, away)), state
-
-    def grown(self, manifest: Manifest, arrived: Mapping[int, int]) -> WaveState | None:
-        """The state once more rows have come for slots of the window; those of open slots are weighed when they are sealed."""
-        state = state_of(manifest)
-        if state is None or not self.definition.scheme.weighs:
-            return state
-        weighed = {slot for slot in arrived if slot <= state.newest} - manifest.away
-        return state.grown({slot: arrived[slot] for slot in weighed})
-
-    def plan_slots(
-        self, state: WaveState | None, slots: Sequence[int], sizes: Mapping[int, int]
-    ) -> tuple[Plan, WaveState]:
-        """Start for a full window on an empty index, a fold of transitions otherwise."""
-        scheme, window = self.definition.scheme, self.definition.window
-        if state is not None and slots[0] - state.newest - 1 < window:
-            return plan_fold(scheme, state, range(state.newest + 1, slots[-1] + 1), sizes)
-        gone = [Drop(name) for name in (state.temps if state is not None else ())]
-        if slots[-1] - slots[0] + 1 >= window and not scheme.weighs:
-            start, last = scheme.start(slots[-1])
-            return Plan((*gone, *start.transition), start.preparation), last
-        start, empty = scheme.start(slots[0] - 1)
-        fold, last = plan_fold(scheme, empty, range(slots[0], slots[-1] + 1), sizes)
-        first = (*gone, *start.transition, *start.preparation, *fold.transition)
-        return Plan(first, fold.preparation), last
+    def grown(self, manifest: Manifest, arrived: Mapping[int, int]) -> State | None:
+        """The planner's state once more rows have come for some slots, or fewer are left."""
+        return self.definition.state_of(manifest)
 
     def commit(
         self,
         manifest: Manifest,
         operation: str,
         operations: Sequence[Operation],
-        state: WaveState | None,
+        state: State | None,
         rows: Arriving,
         *,
         owed: Sequence[Operation] = (),
@@ -151,20 +120,37 @@ class Writer:
         erased: pa.Array | None = None,
         gone: Mapping[int, int] | None = None,
         floor: int | None = None,
+        now: int | None = None,
+        arrivals: tuple[Arrivals, ...] | None = None,
+        hides: Mapping[int, Mapping[tuple[str, int], pa.RecordBatch]] | None = None,
+        floors: Mapping[str, int] | None = None,
     ) -> Manifest:
         """Write what the operations ask for and commit it; what is not given stays as it was.
 
         `erased` are keys whose rows are left out of everything, `gone` how many rows of each slot those are, and `floor` is
-        the oldest commit that may be kept from then on.
+        the oldest commit that may be kept from then on. `hides` are rows to hide and `floors` say which are over, as the
+        engine has them; `now` and `arrivals` are noted.
         """
-        expected = self._foretell(operations, manifest, rows)
+        expected = 0
+        if operation in WORK_RECORDED:
+            expected = self._foretell(operations, manifest, rows)
         token = self._surroundings.token()
         subs = self._engine.run(
-            operations, manifest, rows, self._log.commits()[0], token, erased=erased
+            operations,
+            manifest,
+            rows,
+            self._log.commits()[0],
+            token,
+            erased=erased,
+            hides=hides,
+            floors=floors,
         )
         held = {} if state is None else {name: subs.pop(name) for name in state.indexes}
         delta = subs.pop(OPEN, None)
-        draining = self._drained(state, {name: subs.pop(name) for name in manifest.draining})
+        old = {name: subs.pop(name) for name in manifest.draining}
+        arrivals = manifest.arrivals if arrivals is None else arrivals
+        came = arrivals[-1].positions if arrivals else {}
+        draining = self.definition.drained(state, old, manifest.drained_at, came)
         following = Manifest(
             commit=manifest.commit + 1,
             operation=operation,
@@ -175,7 +161,7 @@ class Writer:
             owed=tuple(map(operation_to_json, (*owed, *self._merges(held, draining, delta)))),
             batch=manifest.batch if batch is None else batch,
             delivered=manifest.delivered if delivered is None else delivered,
-            totals=_add(manifest.totals, counts or {}),
+            totals=add_counts(manifest.totals, counts or {}),
             open=delta if delta is not None and delta.slots else None,
             streams=manifest.streams if streams is None else streams,
             marks={**manifest.marks, **(marks or {})},
@@ -183,14 +169,14 @@ class Writer:
             draining=draining,
             work=manifest.work,
             floor=manifest.floor if floor is None else floor,
+            now=manifest.now if now is None else now,
+            arrivals=arrivals,
+            drained_at=manifest.drained_at if draining else {},
         )
-        slots = frozenset().union(
-            *(sub.slots for sub in following.shown.values() if not sub.is_over)
-        )
-        counted = _add(_add(manifest.rows, rows.counts), gone or {})
+        counted = add_counts(add_counts(manifest.rows, rows.counts), gone or {})
         following = replace(
             following,
-            rows={slot: count for slot, count in counted.items() if slot in slots},
+            rows=self._count(following, counted),
             work=self._work(manifest, following, expected),
         )
         try:
@@ -204,21 +190,19 @@ class Writer:
             raise
         return following
 
+    def _count(self, following: Manifest, counted: Mapping[int, int]) -> dict[int, int]:
+        """How many rows each slot has that is in a sub-index."""
+        subs = following.shown.values()
+        slots = frozenset().union(*(sub.slots for sub in subs if not sub.is_over))
+        return {slot: count for slot, count in counted.items() if slot in slots}
+
     def _foretell(self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving) -> int:
         """How many bytes the operations should write, by the rows of each slot and what a row has taken so far."""
-        parts = [part for sub in manifest.everything.values() for part in sub.parts]
-        parts += [part for parts in rows.staged for part in parts]
-        held = sum(part.rows for part in parts)
-        if held:
-            width = sum(part.bytes for part in parts) / held
-        elif rows.batch.num_rows:
-            width = rows.batch.nbytes / rows.batch.num_rows
-        else:
-            return 0
-        counts = _add(manifest.rows, rows.counts)
+        counts = add_counts(manifest.rows, rows.counts)
         technique = self.definition.technique
         arriving = frozenset(rows.summary)
-        return round(width * rows_to_write(technique, operations, manifest, counts, arriving))
+        written = rows_to_write(technique, operations, manifest, counts, arriving)
+        return round(bytes_a_row(manifest, rows) * written)
 
     def _work(self, before: Manifest, following: Manifest, expected: int) -> tuple[Work, ...]:
         """What is remembered of the work of the last transitions and preparations."""
@@ -236,39 +220,26 @@ class Writer:
         done = Work(following.commit, following.operation, newest, expected, written)
         return (*before.work, done)[-WORK_KEPT:]
 
-    def _drained(
-        self, state: WaveState | None, draining: Mapping[str, SubIndex]
-    ) -> dict[str, SubIndex]:
-        """What is left of sub-indexes that drain.
-
-        Their files go with the last slot that is live. Their slots are remembered for as long as the scheme takes them for its own.
-        """
-        if state is None:
-            return dict(draining)
-        oldest = state.newest - self.definition.window + 1
-        mentioned = frozenset().union(*state.layout.values())
-        left = {name: sub for name, sub in draining.items() if sub.slots & mentioned}
-        return {
-            name: sub if max(sub.slots) >= oldest else SubIndex(sub.slots, ((),) * len(sub.shards))
-            for name, sub in left.items()
-        }
-
     def _merges(
         self,
         indexes: Mapping[str, SubIndex],
         draining: Mapping[str, SubIndex],
         delta: SubIndex | None,
     ) -> list[Operation]:
-        """The merges that sub-indexes of several parts, or with hidden rows, are owed, and others of many parts."""
-        if not self.definition.technique.defers_merges:
-            return []
-        stored = self.definition.package
-        merges: list[Operation] = [
-            Merge(name)
-            for name, sub in indexes.items()
-            if not all(stored.is_packed(parts) for parts in sub.shards)
-        ]
-        others = {**draining, **({} if delta is None else {OPEN: delta})}
+        """The merges that sub-indexes of several parts, or with hidden rows, are owed, and others of many parts.
+
+        Where merges are not deferred, only the delta has several parts.
+        """
+        merges: list[Operation] = []
+        others = {} if delta is None else {OPEN: delta}
+        if self.definition.technique.defers_merges:
+            stored = self.definition.package
+            merges += [
+                Merge(name)
+                for name, sub in indexes.items()
+                if not all(stored.is_packed(parts) for parts in sub.shards)
+            ]
+            others = {**draining, **others}
         merges += [
             Merge(name) for name, sub in others.items() if any(map(_is_worth_merging, sub.shards))
         ]
@@ -282,7 +253,7 @@ class Writer:
             manifest,
             "prepare",
             [operation_from_json(operation) for operation in manifest.owed],
-            state_of(manifest),
+            self.definition.state_of(manifest),
             nothing(self.definition),
         )
 
@@ -320,11 +291,6 @@ class Writer:
         return (self._surroundings.now() - kept).isoformat()
 
 
-def state_of(manifest: Manifest) -> WaveState | None:
-    """The scheme's state, None while nothing was appended."""
-    return None if manifest.state is None else WaveState.from_json(dict(manifest.state))
-
-
 def _is_worth_merging(parts: Sequence[Part]) -> bool:
     if len(parts) <= OPEN_PARTS_FEW:
         return False
@@ -333,6 +299,16 @@ def _is_worth_merging(parts: Sequence[Part]) -> bool:
     return 4 * small >= largest or len(parts) > OPEN_PARTS_MAX
 
 
-def _add(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
+def bytes_a_row(manifest: Manifest, rows: Arriving) -> float:
+    """What a row has taken so far, or what one of those takes in memory that come first."""
+    parts = [part for sub in manifest.everything.values() for part in sub.parts]
+    parts += [part for parts in rows.staged for part in parts]
+    held = sum(part.rows for part in parts)
+    if held:
+        return sum(part.bytes for part in parts) / held
+    return rows.batch.nbytes / rows.batch.num_rows if rows.batch.num_rows else 0.0
+
+
+def add_counts(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
     """The sums, name by name."""
     return {**one, **{name: one.get(name, 0) + count for name, count in other.items()}}

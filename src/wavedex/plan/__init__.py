@@ -5,6 +5,10 @@ Pure functions of slot numbers. Imports nothing of ours but `wavedex.errors`.
 
 from wavedex.plan.catalogue import SCHEMES, options_of, scheme
 from wavedex.plan.fold import plan_fold
+from wavedex.plan.grid import Grid, grid
+from wavedex.plan.grid_state import GridState
+from wavedex.plan.intervals import Intervals
+from wavedex.plan.methods import METHODS, allowed, find_method
 from wavedex.plan.operations import (
     Add,
     Amend,
@@ -12,6 +16,8 @@ from wavedex.plan.operations import (
     Copy,
     Delete,
     Drop,
+    Examine,
+    Insert,
     Layout,
     Merge,
     Operation,
@@ -25,10 +31,12 @@ from wavedex.plan.operations import to_json as operation_to_json
 from wavedex.plan.promise import Promise, promise
 from wavedex.plan.sizes import SizeRatio, size_ratio
 from wavedex.plan.state import WaveState
-from wavedex.plan.table import plan_table
+from wavedex.plan.table import grid_table, plan_table
+from wavedex.plan.touched import Touched, touched
 from wavedex.plan.wave import Scheme
 
 __all__ = [
+    "METHODS",
     "SCHEMES",
     "Add",
     "Amend",
@@ -36,6 +44,11 @@ __all__ = [
     "Copy",
     "Delete",
     "Drop",
+    "Examine",
+    "Grid",
+    "GridState",
+    "Insert",
+    "Intervals",
     "Layout",
     "Merge",
     "Operation",
@@ -44,8 +57,13 @@ __all__ = [
     "Rename",
     "Scheme",
     "SizeRatio",
+    "Touched",
     "WaveState",
+    "allowed",
     "apply",
+    "find_method",
+    "grid",
+    "grid_table",
     "operation_from_json",
     "operation_to_json",
     "options_of",
@@ -54,5 +72,6 @@ __all__ = [
     "promise",
     "scheme",
     "size_ratio",
+    "touched",
     "without",
 ]

@@ -4,7 +4,8 @@ A scheme answers with operations and performs none; an engine performs them, a c
 up, `wavedex plan` prints them. This module says what they are, how they are printed, how they are
 stored as JSON, and (`apply`) what they do to a layout, which is the map from a sub-index's name to
 the slots it holds, its time-set. Two of them, `Merge` and `Amend`, leave the layout as it is:
-engines use them, no planner plans them.
+engines use them, no planner plans them. Two more, `Insert` and `Examine`, are for the grids of
+variable lifetimes (`wavedex.plan.grid`), where a sub-index holds slots in which rows expire.
 
 Knows slot numbers and names only: never rows, files or the clock.
 """
@@ -113,7 +114,36 @@ class Amend:
         return f"amend({_braces(self.slots)}, {self.target})"
 
 
-Operation: TypeAlias = Build | Add | Delete | Copy | Rename | Drop | Merge | Amend
+@dataclass(frozen=True, slots=True)
+class Insert:
+    """Put into `target` the arriving rows that were inserted in `births` and expire in `slots`, which it then holds too.
+
+    >>> print(Insert(births=frozenset({9}), slots=frozenset({11, 13}), target="I1"))
+    insert({9}, I1)
+    """
+
+    births: Slots
+    slots: Slots
+    target: str
+
+    def __str__(self) -> str:
+        return f"insert({_braces(self.births)}, {self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Examine:
+    """Take out of `target`, which holds all of `slots`, those of their rows that are over by their own account."""
+
+    slots: Slots
+    target: str
+
+    def __str__(self) -> str:
+        return f"examine({_braces(self.slots)}, {self.target})"
+
+
+Operation: TypeAlias = (
+    Build | Add | Delete | Copy | Rename | Drop | Merge | Amend | Insert | Examine
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,8 +160,10 @@ class Plan:
 
 
 _KINDS: dict[str, type[Any]] = {
-    kind.__name__.lower(): kind for kind in (Build, Add, Delete, Copy, Rename, Drop, Merge, Amend)
+    kind.__name__.lower(): kind
+    for kind in (Build, Add, Delete, Copy, Rename, Drop, Merge, Amend, Insert, Examine)
 }
+_SLOTS_FIELDS = frozenset({"slots", "births"})
 
 
 def to_json(operation: Operation) -> dict[str, Any]:
@@ -143,7 +175,7 @@ def to_json(operation: Operation) -> dict[str, Any]:
     data: dict[str, Any] = {"op": type(operation).__name__.lower()}
     for field in fields(operation):
         value = getattr(operation, field.name)
-        data[field.name] = sorted(value) if field.name == "slots" else value
+        data[field.name] = sorted(value) if field.name in _SLOTS_FIELDS else value
     return data
 
 
@@ -161,8 +193,8 @@ def from_json(data: object) -> Operation:
     arguments: dict[str, object] = {}
     for field_name in expected:
         value = data[field_name]
-        if field_name == "slots":
-            arguments["slots"] = slots_from_json(value)
+        if field_name in _SLOTS_FIELDS:
+            arguments[field_name] = slots_from_json(value)
         elif isinstance(value, str) and value:
             arguments[field_name] = value
         else:
@@ -185,7 +217,7 @@ def apply(layout: Layout, operations: Iterable[Operation]) -> dict[str, Slots]:
     """Return the layout that `operations`, carried out in order, make of `layout`.
 
     Raises AssertionError where an operation makes no sense: a name that is not there, a slot added
-    that is held, a slot deleted or amended that is not. Only a mistake in a planner or in a
+    that is held, a slot deleted, amended or examined that is not. Only a mistake in a planner or in a
     hand-made plan can cause that.
 
     >>> apply({"I1": frozenset({1, 2})}, [Delete(frozenset({1}), "I1"), Add(frozenset({3}), "I1")])
@@ -200,7 +232,8 @@ def apply(layout: Layout, operations: Iterable[Operation]) -> dict[str, Slots]:
 def without(operations: Iterable[Operation], slots: Slots) -> tuple[Operation, ...]:
     """Return the operations as they are for somebody who does not hold some slots.
 
-    An operation of which nothing is left is left out; a build of nothing is not.
+    An operation of which nothing is left is left out; a build of nothing is not. Those of grids are
+    for those who hold all, and stay as they are.
 
     >>> without([Build(frozenset({1, 3}), "I1"), Delete(frozenset({1}), "I2")], frozenset({1}))
     (Build(slots=frozenset({3}), target='I1'),)
@@ -236,7 +269,9 @@ def _apply_one(layout: dict[str, Slots], operation: Operation) -> None:
             layout[target] = layout.pop(source)
         case Drop(target):
             del layout[target]
-        case Amend(slots, target):
+        case Insert(_, slots, target):
+            layout[target] |= slots
+        case Amend(slots, target) | Examine(slots, target):
             if not slots <= layout[target]:
                 raise AssertionError(f"{operation}: {target} does not hold all of them")
         case Merge(_):

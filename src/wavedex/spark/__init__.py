@@ -9,19 +9,22 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wavedex.spark.opening import open  # noqa: A004 - as wavedex.open
     from wavedex.spark.probing import probe
+    from wavedex.spark.refreshing import update
     from wavedex.spark.sessions import session
     from wavedex.spark.streaming import Sink, sink
-    from wavedex.spark.writing import amend, append, open  # noqa: A004 - as wavedex.open
+    from wavedex.spark.writing import amend, append
 
 _HOMES = {
     "Sink": "streaming",
     "amend": "writing",
     "append": "writing",
-    "open": "writing",
+    "open": "opening",
     "probe": "probing",
     "session": "sessions",
     "sink": "streaming",
+    "update": "refreshing",
 }
 
 
@@ -31,4 +34,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-__all__ = ["Sink", "amend", "append", "open", "probe", "session", "sink"]
+__all__ = ["Sink", "amend", "append", "open", "probe", "session", "sink", "update"]

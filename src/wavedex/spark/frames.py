@@ -26,6 +26,7 @@ from wavedex.errors import WavedexError
 from wavedex.index.appending import Bring
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition
+from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.staging import Staged, gather, stage
 from wavedex.index.wave import WaveIndex
 from wavedex.log import DATA, Log, Manifest, base_of
@@ -35,25 +36,28 @@ from wavedex.spark.types import arrow_schema, spark_type
 def bring_frame(index: WaveIndex, frame: DataFrame, slot: int | None) -> Bring:
     """Stages the rows of a frame while the writer's lock is held. Raises SchemaMismatch and its kin at once."""
     frame = check_frame(index.definition, frame, slot)
-    return lambda manifest: _staging(index, frame, slot, manifest)
+    return lambda manifest: staging(index, frame, slot, manifest)
 
 
 @contextmanager
-def _staging(
-    index: WaveIndex, frame: DataFrame, slot: int | None, manifest: Manifest
-) -> Iterator[Arriving]:
+def staging(index: AnyIndex, frame: DataFrame, at: Any, manifest: Manifest) -> Iterator[Arriving]:
+    """Stages the rows of a frame; `at` is what was said of their time, as the kind of index takes it.
+
+    REQUIRES: `check_frame` has passed the frame, the writer's lock is held, and `manifest` is the newest.
+    """
     files = index.storage
+    definition = index.definition_at(manifest)
     prefix = stem_prefix(manifest.commit + 1, secrets.token_hex(4))
     try:
-        yield gather(index.definition, _run(index, frame, slot, f"{DATA}/{prefix}"))
+        yield gather(definition, _run(index.path, definition, frame, at, f"{DATA}/{prefix}"))
     finally:
         begun = files.names_in(DATA)
         Log(files).remove_unnamed(name for name in begun if base_of(name).startswith(prefix))
 
 
-def check_frame(definition: Definition, frame: DataFrame, slot: int | None) -> DataFrame:
+def check_frame(definition: Definition, frame: DataFrame, at: Any) -> DataFrame:
     """The frame with one row a key. Raises SchemaMismatch, MissingColumn or BadTime where it does not fit."""
-    arrive(arrow_schema(frame.schema).empty_table(), definition, slot)
+    arrive(arrow_schema(frame.schema).empty_table(), definition, at)
     for name in definition.key_names:
         if isinstance(frame.schema[name].dataType, ArrayType):
             frame = _exploded(frame, name, definition.position)
@@ -91,11 +95,10 @@ def by_shard(frame: DataFrame, shard: Column, shards: int) -> DataFrame:
     return together.toDF(*(f"c{place}" for place in range(len(frame.columns))))
 
 
-def _run(index: WaveIndex, frame: DataFrame, slot: int | None, prefix: str) -> list[Staged]:
-    definition = index.definition
+def _run(path: str, definition: Definition, frame: DataFrame, at: Any, prefix: str) -> list[Staged]:
     shards = shard_column(definition, [*map(column, definition.key_names)])
-    task = _stage_task(index.path, frame.columns, slot, prefix)
-    with spark_errors(f"staging rows for {index.path}"):
+    task = _stage_task(path, frame.columns, definition.at_to_json(at), prefix)
+    with spark_errors(f"staging rows for {path}"):
         messages = (
             by_shard(frame, shards, definition.shards).mapInArrow(task, "said string").collect()
         )
@@ -103,7 +106,7 @@ def _run(index: WaveIndex, frame: DataFrame, slot: int | None, prefix: str) -> l
 
 
 def _stage_task(
-    path: str, names: list[str], slot: int | None, prefix: str
+    path: str, names: list[str], at: Any, prefix: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         rows = [batch for batch in batches if batch.num_rows]
@@ -112,15 +115,16 @@ def _stage_task(
             assert context is not None
             stem = f"{prefix}-{context.taskAttemptId():x}"
             table = pa.Table.from_batches(rows).rename_columns(names)
-            yield said(lambda: stage_at(path, table, slot, stem))
+            yield said(lambda: stage_at(path, table, at, stem))
 
     return run
 
 
-def stage_at(path: str, rows: pa.Table, slot: int | None, stem: str) -> dict[str, Any]:
-    """Stage rows on whichever machine this is."""
-    index = WaveIndex.open(path)
-    return stage(index.storage, index.definition, rows, slot, stem).to_json()
+def stage_at(path: str, rows: pa.Table, at: Any, stem: str) -> dict[str, Any]:
+    """Stage rows on whichever machine this is; `at` is what was said of their time, as plain JSON."""
+    index = open_index(path)
+    definition = index.definition
+    return stage(index.storage, definition, rows, definition.at_from_json(at), stem).to_json()
 
 
 def said(work: Callable[[], dict[str, Any]]) -> pa.RecordBatch:

@@ -1,4 +1,4 @@
-"""Options of Spark, which are all text, as those of `WaveIndex.create`."""
+"""Options of Spark, which are all text, as those of `create` of a kind of index."""
 
 from __future__ import annotations
 
@@ -7,28 +7,33 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, get_args, get_origin
 
 from wavedex.errors import BadDefinition
-from wavedex.spark.index_options import HINTS
+from wavedex.spark.kinds import Kind
 
 _BOOLEANS = {"true": True, "false": False}
 
 
-def creation_options(options: Mapping[str, str], columns: Collection[str]) -> dict[str, Any]:
-    """The options of an index among those of a data source. Raises BadDefinition for values that cannot be read.
+def creation_options(
+    kind: Kind, options: Mapping[str, str], columns: Collection[str]
+) -> dict[str, Any]:
+    """The options of a kind of index among those of a data source. Raises BadDefinition for values that cannot be read.
 
     `columns` are those of the frame: a key that is none of them is several, with commas between their names.
     """
-    asked = {name: _read(name, options[name]) for name in HINTS if name in options}
+    hints = kind.hints
+    asked = {name: _read(name, hints[name], options[name]) for name in hints if name in options}
     if "key" in asked and asked["key"] not in columns and "," in asked["key"]:
         asked["key"] = _split(asked["key"])
     return asked
 
 
-def _read(name: str, text: str) -> Any:
-    kinds = {HINTS[name], *get_args(HINTS[name])}
-    if HINTS[name] is Any or str in kinds:
+def _read(name: str, hint: Any, text: str) -> Any:
+    kinds = {hint, *get_args(hint)}
+    if hint is Any or str in kinds:
         return text
     if Sequence[str] in kinds:
         return _split(text)
+    if Sequence[int] in kinds:
+        return [_read(name, int, each) for each in _split(text)]
     if any(get_origin(kind) is Mapping for kind in kinds):
         return _table(name, text)
     try:
@@ -36,7 +41,7 @@ def _read(name: str, text: str) -> Any:
             return _BOOLEANS[text.strip().lower()]
         return int(text) if int in kinds else float(text)
     except (KeyError, ValueError):
-        raise BadDefinition(f"The option {name} is {text!r}, which is no {HINTS[name]}.") from None
+        raise BadDefinition(f"The option {name} is {text!r}, which is no {hint}.") from None
 
 
 def _split(text: str) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any, get_type_hints
 from wavedex.errors import BadPipeline, Mistake
 from wavedex.index.definition import Definition
 from wavedex.spark import index_options
+from wavedex.spark.index_options import DEFAULT, KINDS, kinds_of
 from wavedex.spark.pipeline_checks import AVAILABLE_NOW, check
 from wavedex.spark.toml_lines import KeyPath, lines_of
 from wavedex.spark.toml_tables import Notes, did_you_mean, kind_of, line_of, nearest, read_table
@@ -56,10 +57,11 @@ class Shape:
 
 @dataclass(frozen=True)
 class IndexPart:
-    """The index, and the options that the file gives, as `WaveIndex.create` takes them."""
+    """The index, the options that the file gives, as `create` takes them, and the kind of it, if the file says it."""
 
     path: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    kind: str | None = None
 
 
 @dataclass(frozen=True)
@@ -96,7 +98,7 @@ class Pipeline:
 
 PARTS = {"source": Source, "shape": Shape, "index": IndexPart, "stream": Stream, "spark": SparkPart}
 HINTS: dict[str, dict[str, Any]] = {name: get_type_hints(part) for name, part in PARTS.items()}
-HINTS["index"] = {"path": str, **index_options.HINTS}
+HINTS["index"] = {"path": str, "kind": str, **index_options.HINTS}
 """The keys of each table and the types of their values."""
 _NEEDED = ("source", "index")
 _WHERE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
@@ -117,7 +119,7 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
         file=file,
         source=Source(**given["source"]),
         shape=Shape(**given["shape"]) if "shape" in given else None,
-        index=IndexPart(options.pop("path"), options),
+        index=IndexPart(options.pop("path"), kind=options.pop("kind", None), options=options),
         stream=Stream(**given["stream"]) if "stream" in given else None,
         spark=SparkPart(**given.get("spark", {})),
         lines=lines,
@@ -126,7 +128,8 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
 
 def check_against(definition: Definition, pipeline: Pipeline) -> tuple[Mistake, ...]:
     """The mistakes of a pipeline whose index is there already: the options that are not those of the index."""
-    found = index_options.find_differences(definition, pipeline.index.options)
+    index = pipeline.index
+    found = index_options.find_differences(definition, index.kind, index.options)
     mistakes = (Mistake(line_of(pipeline.lines, ("index", key)), text) for key, text in found)
     return tuple(sorted(mistakes))
 
@@ -165,7 +168,10 @@ def _read_tables(notes: Notes, data: Mapping[str, Any]) -> dict[str, dict[str, A
         elif not isinstance(content, dict):
             notes.add((name,), f"{name} is {kind_of(content)}. Write a table, once: [{name}].")
         else:
-            given[name] = read_table(notes, name, content, HINTS[name])
+            known, hints = content, HINTS[name]
+            if name == "index":
+                known, hints = _of_its_kind(notes, content)
+            given[name] = read_table(notes, name, known, hints)
     for name in _NEEDED:
         if name not in data and not notes.doubts((name,)):
             notes.add((name,), f"There is no [{name}], and every pipeline needs one.")
@@ -175,6 +181,23 @@ def _read_tables(notes: Notes, data: Mapping[str, Any]) -> dict[str, dict[str, A
             if required and key.name not in values and not notes.doubts((name, key.name)):
                 notes.add((name, key.name), f"[{name}] lacks {key.name!r}.")
     return given
+
+
+def _of_its_kind(notes: Notes, content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the table of an index says, but for what only other kinds have, and the keys of its kind and their types."""
+    kind = content.get("kind", DEFAULT)
+    if not isinstance(kind, str) or kind not in KINDS:
+        return {**content}, HINTS["index"]
+    hints = {"path": str, "kind": str, **KINDS[kind].hints}
+    known = {}
+    for key, value in content.items():
+        others = [] if key in hints else kinds_of(key)
+        if others:
+            text = f"{key} goes with kind = {others[0]!r}, and kind is {kind!r}."
+            notes.add(("index", key), f"{text} Leave it out, or change the kind.")
+        else:
+            known[key] = value
+    return known, hints
 
 
 def _note_stranger(notes: Notes, name: str, content: Any, data: Mapping[str, Any]) -> None:

@@ -11,8 +11,11 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, WavedexError
+from wavedex.index.definition import Definition
+from wavedex.index.life_definition import LifeDefinition
 from wavedex.slots import Calendar, Durations, slotting
 from wavedex.spark import index_options
+from wavedex.spark.index_options import DEFAULT, KINDS
 from wavedex.spark.places import is_missing, is_uri, lies_in, place_of
 from wavedex.spark.toml_tables import Notes, did_you_mean, nearest
 
@@ -41,13 +44,12 @@ def check(notes: Notes, given: Given, folder: str) -> None:
         if key in given.get(table, {}):
             given[table][key] = place_of(given[table][key], folder)
     _check_mode(notes, given)
-    for table, check_table in (
-        ("source", _check_source),
-        ("stream", _check_stream),
-        ("index", _check_index),
-    ):
+    for table, check_table in (("source", _check_source), ("stream", _check_stream)):
         if table in given:
             check_table(notes, given[table])
+    if "index" in given:
+        kind = _check_index(notes, given["index"])
+        _check_kind_of_stream(notes, given.get("stream", {}), kind)
     _check_apart(notes, given)
 
 
@@ -118,30 +120,55 @@ def _duration(text: str) -> str | None:
     return f"{slots.every} {slots.unit}{'s' * (slots.every > 1)}"
 
 
-def _check_index(notes: Notes, index: dict[str, Any]) -> None:
-    """Note what is wrong with the options; those of a new index are not needed where there is one."""
-    options = {key: value for key, value in index.items() if key != "path"}
-    for key, text in index_options.find_refused(options):
+def _check_index(notes: Notes, index: dict[str, Any]) -> str | None:
+    """Note what is wrong with the options; those of a new index are not needed where there is one.
+
+    Returns the kind of the index, None where that is in doubt.
+    """
+    named = index.get("kind")
+    if notes.doubts(("index", "kind")):
+        return None
+    if named is not None and named not in KINDS:
+        text = f"kind is {named!r}. Give one of {', '.join(map(repr, KINDS))}."
+        notes.add(("index", "kind"), text + did_you_mean(nearest(named, KINDS)))
+        return None
+    definition, is_known = _find_index(notes, index.get("path"))
+    kind = KINDS[definition.kind if definition is not None and named is None else named or DEFAULT]
+    options = {key: value for key, value in index.items() if key not in ("path", "kind")}
+    known = {key: value for key, value in options.items() if key in kind.hints}
+    for key, text in index_options.find_refused(kind, known):
         notes.add(("index", key), text)
-    path = index.get("path")
-    if path is not None and is_uri(path):
-        return
-    try:
-        definition = None if path is None else index_options.find_index(path)
-    except WavedexError as error:
-        notes.add(_INDEX, str(error))
-        return
-    except OSError as error:
-        notes.add(_INDEX, f"The path {path!r} cannot be used: {error.strerror}.")
-        return
     if definition is not None:
-        for key, text in index_options.find_differences(definition, options):
+        for key, text in index_options.find_differences(definition, named, options):
             if not notes.doubts(("index", key)):
                 notes.add(("index", key), text)
+    elif is_known:
+        for key, called in kind.missing(options):
+            if not notes.doubts(("index", key)):
+                notes.add(("index", key), f"[index] lacks {called}, which a new index needs.")
+    return kind.name
+
+
+def _find_index(notes: Notes, path: str | None) -> tuple[Definition | None, bool]:
+    """The definition of the index that is there, if any, and whether that could be told."""
+    if path is not None and is_uri(path):
+        return None, False
+    try:
+        return (None if path is None else index_options.find_index(path)), True
+    except WavedexError as error:
+        notes.add(_INDEX, str(error))
+    except OSError as error:
+        notes.add(_INDEX, f"The path {path!r} cannot be used: {error.strerror}.")
+    return None, False
+
+
+def _check_kind_of_stream(notes: Notes, stream: dict[str, Any], kind: str | None) -> None:
+    if kind != LifeDefinition.kind:
         return
-    for key in index_options.REQUIRED:
-        if key not in options and not notes.doubts(("index", key)):
-            notes.add(("index", key), f"[index] lacks {key!r}, which a new index needs.")
+    for key in ("delay", "dead_letters"):
+        if key in stream and not notes.doubts(("stream", key)):
+            text = f"{key} is for wave indexes: no row comes too late for a lifetime index."
+            notes.add(("stream", key), f"{text} Leave it out.")
 
 
 def _check_apart(notes: Notes, given: Given) -> None:

@@ -22,12 +22,13 @@ from pyspark.sql.types import StructField, StructType
 from wavedex.errors import CommitGone, MissingColumn, SchemaMismatch
 from wavedex.index.arriving import family
 from wavedex.index.definition import Definition
+from wavedex.index.life_snapshot import shortened
+from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.snapshot import Snapshot
-from wavedex.index.wave import WaveIndex
 from wavedex.log import Log, Manifest
 from wavedex.spark.frames import by_shard, column, shard_column
+from wavedex.spark.opening import Path
 from wavedex.spark.types import arrow_schema, for_spark, spark_schema, spark_type
-from wavedex.spark.writing import Path
 from wavedex.store.arrow import to_arrow, to_numpy
 from wavedex.store.entries import EntrySpec
 from wavedex.store.order import spread_ranges, stable_order
@@ -43,15 +44,16 @@ def probe(
     until: Any = None,
     columns: Sequence[str] | None = None,
     how: str = "inner",
+    shorten: Any = None,
 ) -> DataFrame:
     """The rows of a frame, each with every entry that the index has for its key.
 
     `on` is the column of keys in the frame, or the columns, the index's own if not given. `columns` are those of the index that are
     added; all but the key if not given. With how="left" a row without an entry stays, with nulls. The window is that of
-    the newest commit when this is called.
+    the newest commit when this is called. `shorten` is as in `LifetimeIndex.probe`.
     """
-    index = WaveIndex.open(path)
-    snapshot = index.snapshot()
+    index = open_index(path)
+    snapshot = shortened(index.snapshot(), shorten)
     definition = snapshot.definition
     names = _columns_of_keys(on, definition)
     for name in names:
@@ -75,7 +77,8 @@ def probe(
     definition.slotting.bounds(since, until)
     schema = StructType([*keys.schema.fields, *added.fields])
     shard = shard_column(definition, [*map(column, names)])
-    task = _probe_task(index.path, snapshot.commit, names, since, until, columns, how, schema)
+    asked = {"since": since, "until": until, "shorten": shorten}
+    task = _probe_task(index.path, snapshot.commit, names, asked, columns, how, schema)
     return by_shard(keys, sf.coalesce(shard, sf.lit(0)), definition.shards).mapInArrow(task, schema)
 
 
@@ -104,15 +107,14 @@ def _probe_task(
     path: str,
     commit: int,
     on: list[str],
-    since: Any,
-    until: Any,
+    asked: dict[str, Any],
     columns: list[str],
     how: str,
     schema: StructType,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         snapshots: dict[int, Snapshot] = {}
-        index = WaveIndex.open(path)
+        index = open_index(path)
         whole = read_commit(index, commit)
         spec = index.definition_at(whole).spec
         own = list(spec.key_names)
@@ -125,7 +127,7 @@ def _probe_task(
             ]
             has_key = to_numpy(reduce(pc.and_, map(pc.is_valid, given)))
             keys = spec.key_of([column.filter(to_arrow(has_key)) for column in given])
-            found = _probe_shards(index, whole, snapshots, keys, since, until, read)
+            found = _probe_shards(index, whole, snapshots, keys, asked, read)
             yield from for_spark(_joined(rows, has_key, keys, found, spec, columns, how), schema)
 
     return run
@@ -144,12 +146,11 @@ def _as_keys(values: pa.Array, kind: pa.DataType) -> pa.Array:
 
 
 def _probe_shards(
-    index: WaveIndex,
+    index: AnyIndex,
     manifest: Manifest,
     snapshots: dict[int, Snapshot],
     keys: pa.Array,
-    since: Any,
-    until: Any,
+    asked: dict[str, Any],
     columns: list[str],
 ) -> pa.Table:
     """The entries of the keys, from the shards that can have them."""
@@ -158,13 +159,13 @@ def _probe_shards(
     answers = [definition.schema.empty_table().select(columns)]
     for shard in np.unique(owners).tolist():
         if shard not in snapshots:
-            snapshots[shard] = open_shard_of(index, manifest, shard)
+            snapshots[shard] = shortened(open_shard_of(index, manifest, shard), asked["shorten"])
         mine = keys.filter(to_arrow(owners == shard))
-        answers.append(snapshots[shard].probe_many(mine, since, until, columns))
+        answers.append(snapshots[shard].probe_many(mine, asked["since"], asked["until"], columns))
     return pa.concat_tables(answers)
 
 
-def read_commit(index: WaveIndex, commit: int) -> Manifest:
+def read_commit(index: AnyIndex, commit: int) -> Manifest:
     """The manifest of a commit. Raises CommitGone."""
     try:
         return Log(index.storage).read(commit)
@@ -172,7 +173,7 @@ def read_commit(index: WaveIndex, commit: int) -> Manifest:
         raise _gone(index, commit) from error
 
 
-def open_shard_of(index: WaveIndex, manifest: Manifest, shard: int) -> Snapshot:
+def open_shard_of(index: AnyIndex, manifest: Manifest, shard: int) -> Snapshot:
     """One shard of the index at a commit. Raises CommitGone."""
     try:
         return index.at(manifest.only(shard))
@@ -180,7 +181,7 @@ def open_shard_of(index: WaveIndex, manifest: Manifest, shard: int) -> Snapshot:
         raise _gone(index, manifest.commit) from error
 
 
-def _gone(index: WaveIndex, commit: int) -> CommitGone:
+def _gone(index: AnyIndex, commit: int) -> CommitGone:
     return CommitGone(
         f"Commit {commit} of {index.path} was removed while it was read. Run the job again, or create the "
         "index with a larger keep_commits."

@@ -13,7 +13,6 @@ from itertools import product
 from math import prod
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 from pyspark.sql.datasource import (
@@ -200,7 +199,7 @@ def _unit(value: Any, kind: pa.DataType) -> int | None:
 def _moment(unit: int, kind: pa.DataType, definition: Definition, *, last: bool) -> Any:
     """What `since` or `until` is for the first or the last unit that counts."""
     if pt.is_integer(kind):
-        return int(definition.slotting.slots_of(np.array([unit]))[0])
+        return definition.slotting.asked(unit)
     if pt.is_date32(kind):
         return dt.date.fromordinal(unit + _EPOCH.toordinal())
     at = _EPOCH + dt.timedelta(microseconds=unit)

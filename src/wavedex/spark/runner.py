@@ -29,9 +29,14 @@ from wavedex.errors import (
     SchemaMismatch,
     SparkFailed,
 )
+from wavedex.index.appending import Appended
+from wavedex.index.feeding import Fed
+from wavedex.index.lifetime import LifetimeIndex
+from wavedex.index.opening import AnyIndex, open_index
+from wavedex.index.refreshing import Refreshed
 from wavedex.index.surroundings import Surroundings
-from wavedex.index.wave import WaveIndex
 from wavedex.log import Log
+from wavedex.spark.index_options import DEFAULT, find_kind
 from wavedex.spark.pipeline import AVAILABLE_NOW, Pipeline, check_against
 from wavedex.spark.sessions import session
 from wavedex.spark.streaming import sink
@@ -47,7 +52,7 @@ T = TypeVar("T")
 class Step:
     """What was done so far: `done` batches, of `total` where that is known, the rows of all and of the last one.
 
-    `slots` are the labels of the slots that the last batch brought or sealed.
+    `slots` are the labels of the slots that the last batch brought or sealed, or of the refresh that was due with it.
     """
 
     done: int
@@ -78,13 +83,23 @@ class _Run:
         self._rows = 0
         self._begun = time.monotonic()
 
-    def step(self, rows: int, slots: Sequence[int], index: WaveIndex) -> None:
+    def step(self, did: Appended | Fed | Refreshed, index: AnyIndex) -> None:
         """Tell that a batch is done."""
         self._done += 1
-        self._rows += rows
-        labels = [index.definition.slotting.label(slot) for slot in slots]
+        self._rows += did.rows
+        labels = [index.definition.slotting.label(slot) for slot in _slots(did)]
         seconds = time.monotonic() - self._begun
-        self.tell(Step(self._done, self.total, self._rows, rows, labels, seconds))
+        self.tell(Step(self._done, self.total, self._rows, did.rows, labels, seconds))
+
+
+def _slots(did: Appended | Fed | Refreshed) -> list[int]:
+    match did:
+        case Appended():
+            return did.slots
+        case Fed():
+            return did.sealed
+        case Refreshed():
+            return [] if did.slot is None else [did.slot]
 
 
 def run(pipeline: Pipeline, *, once: bool, tell: Tell) -> None:
@@ -100,7 +115,7 @@ def _run_batch(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) 
     index = _open_or_create(pipeline, frame)
     with _ending(state):
         done = append(index, frame)
-    state.step(done.rows, done.slots, index)
+    state.step(done, index)
 
 
 def _run_folders(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
@@ -121,7 +136,7 @@ def _run_folders(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell
             frame = _shaped(spark, pipeline, _read(spark, pipeline, batch))
             index = _open_or_create(pipeline, frame)
             done = append(index, frame, marks={mark: batch[-1]})
-            state.step(done.rows, done.slots, index)
+            state.step(done, index)
 
 
 def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
@@ -130,12 +145,13 @@ def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell)
     state = _Run(pipeline, tell)
     frame = _shaped(spark, pipeline, _read(spark, pipeline, None))
     index = _open_or_create(pipeline, frame)
+    is_wave = not isinstance(index, LifetimeIndex)
     feed = sink(
         pipeline.index.path,
-        delay=stream.delay or NO_DELAY,
+        delay=stream.delay or (NO_DELAY if is_wave else None),
         dead_letters=stream.dead_letters,
         takeover=stream.takeover,
-        say=lambda number, fed: state.step(fed.rows, fed.sealed, index),
+        say=lambda number, did: state.step(did, index),
     )
 
     def take(batch: DataFrame, number: int) -> None:
@@ -225,15 +241,18 @@ def _at_line(pipeline: Pipeline, table: str, key: str, call: Callable[[], T]) ->
         raise BadSource(f"{pipeline.file}:{line}: Spark refuses it. {why}") from error
 
 
-def _open_or_create(pipeline: Pipeline, frame: DataFrame) -> WaveIndex:
+def _open_or_create(pipeline: Pipeline, frame: DataFrame) -> AnyIndex:
     """The index, created with the columns of the frame where there is none. Raises BadPipeline."""
     path = pipeline.index.path
     try:
-        index = WaveIndex.open(path)
+        index = open_index(path)
     except NotAnIndex:
+        kind = find_kind(pipeline.index.kind or DEFAULT)
         try:
-            schema = arrow_schema(frame.schema)
-            return WaveIndex.create(path, schema, **pipeline.index.options)
+            created: AnyIndex = kind.create(
+                path, arrow_schema(frame.schema), **pipeline.index.options
+            )
+            return created
         except (BadDefinition, SchemaMismatch) as error:
             line = line_of(pipeline.lines, ("index",))
             raise BadPipeline(pipeline.file, [Mistake(line, str(error))]) from error
@@ -252,7 +271,7 @@ def _folders(root: str) -> list[str]:
 
 def _mark(pipeline: Pipeline, mark: str) -> str | None:
     try:
-        index = WaveIndex.open(pipeline.index.path)
+        index = open_index(pipeline.index.path)
     except NotAnIndex:
         return None
     return Log(index.storage).latest().marks.get(mark)

@@ -4,16 +4,22 @@ Spark plans on the driver and works on the executors, each time in a Python of i
 can be pickled: a path, some options and the parts of one commit. The options:
 
 - `path`: the index. `columns`: the columns to read, with commas. `since`, `until`: as in `scan`. `expired`: "true" shows
-  what a soft window still holds. `pushdown`: "true" lets filters on the key and on the time choose what is opened; only
+  what a soft window still holds. `shorten`: as in `LifetimeIndex.scan`, a table of windows as JSON. `pushdown`: "true" lets filters on the key and on the time choose what is opened; only
   for a frame that is loaded for one query, because Spark 4.3 goes on with the filters of one query in the next one over
   the same frame or view, and in all branches of a union or join of it with itself, and their rows would be missing.
-- `changes`: "true" reads what entered and left the window, in batch (`since_commit`, `until_commit`) and as a stream.
-- for writing, where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`.
+- `changes`: "true" reads what entered and left the window of a wave index, in batch (`since_commit`, `until_commit`) and
+  as a stream.
+- for writing, where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`, or with `kind`,
+  "lifetime", those of `LifetimeIndex.create`.
+- for writing to a lifetime index: `now`, the instant of the refresh, if not the latest insertion time.
 - for writing a stream: `delay` of the watermark, `dead_letters`, `takeover`, and `stream`, a name to use in place of the id
-  that stands in the checkpoint.
+  that stands in the checkpoint. The first two are for wave indexes.
 """
 
 from __future__ import annotations
+
+import json
+from typing import Any
 
 import pyarrow as pa
 from pyspark.sql.datasource import (
@@ -27,6 +33,7 @@ from pyspark.sql.types import StructType
 
 from wavedex.errors import BadDefinition
 from wavedex.index.changes import change_schema
+from wavedex.index.opening import open_index
 from wavedex.index.wave import WaveIndex
 from wavedex.spark.source_changes import ChangeReader, ChangeStream
 from wavedex.spark.source_read import PushingReader, WindowReader
@@ -54,11 +61,11 @@ class WavedexSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns that are asked for."""
-        index = WaveIndex.open(self.path)
-        schema = index.schema
         if self._says("changes"):
-            schema = change_schema(index.definition)
-        elif names := self.options.get("columns"):
+            return spark_schema(change_schema(self._wave().definition))
+        index = open_index(self.path)
+        schema = index.schema
+        if names := self.options.get("columns"):
             wanted = index.snapshot().names([name.strip() for name in names.split(",")])
             schema = pa.schema([schema.field(name) for name in wanted])
         return spark_schema(schema)
@@ -67,9 +74,15 @@ class WavedexSource(DataSource):
         """Reads the window, or what changed in it."""
         if self._says("changes"):
             return ChangeReader(self.path, schema, self._commit("since"), self._commit("until"))
-        asked = {name: self.options.get(name) for name in ("since", "until")}
         kind = PushingReader if self._says("pushdown") else WindowReader
-        return kind(self.path, schema, expired=self._says("expired"), **asked)
+        return kind(
+            self.path,
+            schema,
+            since=self.options.get("since"),
+            until=self.options.get("until"),
+            expired=self._says("expired"),
+            shorten=self._shorten(),
+        )
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """Follows what enters and leaves the window."""
@@ -95,6 +108,28 @@ class WavedexSource(DataSource):
         if said not in ("true", "false"):
             raise BadDefinition(f"The option {name} is {said!r}. Say true or false.")
         return said == "true"
+
+    def _wave(self) -> WaveIndex:
+        """The index, whose changes are asked for. Raises BadDefinition where it is of another kind."""
+        index = open_index(self.path)
+        if not isinstance(index, WaveIndex):
+            raise BadDefinition(
+                f"{self.path} is no wave index, and only those tell what changed. Leave out the option changes."
+            )
+        return index
+
+    def _shorten(self) -> Any:
+        """By how much windows are shorter: a duration, or a table of them, which is written as JSON."""
+        said = self.options.get("shorten")
+        if said is None or not said.strip().startswith("{"):
+            return said
+        try:
+            return json.loads(said)
+        except ValueError:
+            raise BadDefinition(
+                f"The option shorten is {said!r}. Give a duration, or JSON such as "
+                '{"left_at": "2 minutes"}.'
+            ) from None
 
     def _commit(self, end: str) -> int | None:
         said = self.options.get(f"{end}_commit")

@@ -18,8 +18,9 @@ from pyspark.sql.types import StructType
 
 from wavedex.errors import CommitGone
 from wavedex.index.definition import Definition
+from wavedex.index.life_snapshot import shortened
+from wavedex.index.opening import open_index
 from wavedex.index.snapshot import Snapshot
-from wavedex.index.wave import WaveIndex
 from wavedex.log import Manifest
 from wavedex.spark.pushdown import Wanted, push
 from wavedex.spark.types import for_spark
@@ -35,25 +36,33 @@ class Piece(InputPartition):
 
 
 class WindowReader(DataSourceReader):
-    """Reads the window of the newest commit."""
+    """Reads the window of the newest commit; of a lifetime index also as a query with shorter windows sees it."""
 
     def __init__(
-        self, path: str, schema: StructType, *, since: str | None, until: str | None, expired: bool
+        self,
+        path: str,
+        schema: StructType,
+        *,
+        since: str | None,
+        until: str | None,
+        expired: bool,
+        shorten: Any = None,
     ) -> None:
         self.path = path
         self.schema = schema
         self.expired = expired
+        self.shorten = shorten
         self.wanted = Wanted(since=since, until=until)
 
     def partitions(self) -> list[Piece]:
-        index = WaveIndex.open(self.path)
+        index = open_index(self.path)
         snapshot = index.snapshot()
         shards = self._shards(snapshot.definition)
         pieces = []
         for name in snapshot.manifest.shown:
             for shard in shards:
                 piece = snapshot.manifest.only(shard, name)
-                opened = index.at(piece)
+                opened = shortened(index.at(piece), self.shorten)
                 targets = opened.targets(shard, self.wanted.since, self.wanted.until, self.expired)
                 if targets:
                     files = sum(len(target.part.files) for target, _ in targets)
@@ -70,10 +79,10 @@ class WindowReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Piece):
             return  # Spark reads one partition of its own where there is none.
-        index = WaveIndex.open(self.path)
+        index = open_index(self.path)
         manifest = Manifest.from_bytes(partition.manifest, "a partition")
         try:
-            snapshot = index.at(manifest)
+            snapshot = shortened(index.at(manifest), self.shorten)
             for table in self._ask(snapshot):
                 yield from for_spark(table, self.schema)
         except FileNotFoundError as error:
@@ -102,6 +111,6 @@ class PushingReader(WindowReader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's
         """Take the filters that narrow what is read, and hand back those that Spark must still evaluate."""
-        definition = WaveIndex.open(self.path).definition
+        definition = open_index(self.path).definition
         self.wanted, left = push(filters, definition, self.wanted)
         return left

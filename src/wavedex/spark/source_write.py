@@ -12,6 +12,7 @@ import secrets
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -27,14 +28,21 @@ from pyspark.sql.types import StructType
 from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark, WavedexError
 from wavedex.index import appending, feeding
 from wavedex.index.arriving import Arriving, arrive
+from wavedex.index.definition import Definition
 from wavedex.index.feeding import Batch
+from wavedex.index.life_definition import LifeDefinition
+from wavedex.index.lifetime import LifetimeIndex
+from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.staging import Staged, gather
 from wavedex.index.surroundings import Surroundings
-from wavedex.index.wave import WaveIndex
+from wavedex.index.turns import Turn
 from wavedex.log import STAGED, Log, Manifest
+from wavedex.spark import source_refresh
 from wavedex.spark.frames import stage_at
+from wavedex.spark.index_options import DEFAULT, find_kind
 from wavedex.spark.options import creation_options
-from wavedex.spark.streaming import dead_letters
+from wavedex.spark.source_refresh import instant_of
+from wavedex.spark.streaming import check_life_stream, dead_letters
 from wavedex.spark.types import arrow_schema
 
 
@@ -51,12 +59,15 @@ class _Stager:
     def __init__(self, path: str, schema: StructType, token: str) -> None:
         self.path = path
         self.prefix = f"{STAGED}/{token}-"
-        arrive(arrow_schema(schema).empty_table(), self.index.definition, None)
+        definition: Definition = self.index.definition
+        at = definition.unguessed if isinstance(definition, LifeDefinition) else None
+        self.at = definition.at_to_json(at)
+        arrive(arrow_schema(schema).empty_table(), definition, at)
 
     @property
-    def index(self) -> WaveIndex:
+    def index(self) -> AnyIndex:
         """The index, opened in whichever process this is."""
-        return WaveIndex.open(self.path)
+        return open_index(self.path)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
         batches = [batch for batch in iterator if batch.num_rows]
@@ -69,7 +80,7 @@ class _Stager:
             storage.make_folder(STAGED)
             storage.sync_folder("")
         stem = f"{self.prefix}{context.taskAttemptId():x}-{secrets.token_hex(4)}"
-        staged = stage_at(self.path, pa.Table.from_batches(batches), None, stem)
+        staged = stage_at(self.path, pa.Table.from_batches(batches), self.at, stem)
         storage.sync_folder(STAGED)
         return Said(staged)
 
@@ -79,29 +90,34 @@ class _Stager:
         index = self.index
         try:
             sent = [Staged.from_json(said.staged) for said in messages if said and said.staged]
-            yield gather(index.definition, sent)
+            yield gather(index.definition_at(manifest), sent)
         finally:
             self.clear(index)
 
-    def clear(self, index: WaveIndex) -> None:
+    def clear(self, index: AnyIndex) -> None:
         """Remove what was staged and is not named by any commit."""
         names = [f"{STAGED}/{name}" for name in index.storage.list(STAGED)]
         Log(index.storage).remove_unnamed(name for name in names if name.startswith(self.prefix))
 
 
 class WindowWriter(DataSourceArrowWriter):
-    """Appends a batch: the next slot or slots."""
+    """Appends a batch: the next slot or slots, or one refresh of a lifetime index."""
 
     def __init__(self, path: str, schema: StructType, options: Mapping[str, str]) -> None:
         _create_if_missing(path, schema, options)
         self.stager = _Stager(path, schema, secrets.token_hex(8))
+        self.now = instant_of(self.stager.index, options.get("now"))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
         return self.stager.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         index = self.stager.index
-        appending.append(index.writer, lambda m: self.stager.bring(messages, m), None)
+        bring = partial(self.stager.bring, messages)
+        if isinstance(index, LifetimeIndex):
+            source_refresh.refresh(index, bring, self.now)
+        else:
+            appending.append(index.writer, bring, None)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self.stager.clear(self.stager.index)
@@ -115,14 +131,16 @@ class StreamWriter(DataSourceStreamArrowWriter):
     ) -> None:
         named = {name.lower(): value for name, value in options.items()}
         self.stream = named.get("stream") or _query_id(named.get("checkpointlocation", ""))
-        if "delay" not in named:
+        self.delay = named.get("delay")
+        self.dead_letters = named.get("dead_letters")
+        self.takeover = takeover
+        if _kind_at(path, options) == LifeDefinition.kind:
+            check_life_stream(self.delay, self.dead_letters)
+        elif self.delay is None:
             raise NoWatermark(
                 "Say how late rows may be with the option delay, such as '10 minutes'."
             )
         _create_if_missing(path, schema, options)
-        self.delay = named["delay"]
-        self.dead_letters = named.get("dead_letters")
-        self.takeover = takeover
         self.stager = _Stager(path, schema, xxhash.xxh64_hexdigest(self.stream.encode()))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
@@ -130,10 +148,13 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         index = self.stager.index
+        bring = partial(self.stager.bring, messages)
+        if isinstance(index, LifetimeIndex):
+            source_refresh.feed(index, bring, Turn(self.stream, batchId, self.takeover))
+            return
         delay = index.definition.slotting.length(self.delay)
         batch = Batch(self.stream, batchId, delay, self.takeover)
         aside = dead_letters(self.dead_letters, index, batch)
-        bring = lambda manifest: self.stager.bring(messages, manifest)  # noqa: E731
         feeding.feed(index.writer, bring, batch, aside)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
@@ -155,13 +176,22 @@ def _query_id(checkpoint: str) -> str:
 def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]) -> None:
     """Create the index where there is none and the options say what it is to be."""
     try:
-        WaveIndex.open(path)
+        open_index(path)
     except NotAnIndex:
-        asked = creation_options(options, schema.names)
+        kind = find_kind(options.get("kind", DEFAULT))
+        asked = creation_options(kind, options, schema.names)
         if not asked:
             raise
         try:
-            WaveIndex.create(path, arrow_schema(schema), **asked)
+            kind.create(path, arrow_schema(schema), **asked)
         except AlreadyExists:
             # Another process was faster; if it made something else, that is said.
-            WaveIndex.open(path)
+            open_index(path)
+
+
+def _kind_at(path: str, options: Mapping[str, str]) -> str:
+    """The kind of the index that is there, or that is to be created."""
+    try:
+        return open_index(path).definition.kind
+    except NotAnIndex:
+        return options.get("kind", DEFAULT)

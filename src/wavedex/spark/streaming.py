@@ -15,15 +15,19 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from wavedex.errors import NoWatermark, StreamOutOfStep
+from wavedex.errors import BadDefinition, NoWatermark, StreamOutOfStep
 from wavedex.index import feeding
 from wavedex.index.arriving import Arriving
 from wavedex.index.feeding import Batch, Fed
+from wavedex.index.lifetime import LifetimeIndex
+from wavedex.index.refreshing import Refreshed
 from wavedex.index.staging import read_rows
 from wavedex.index.surroundings import Surroundings
+from wavedex.index.turns import Turn
 from wavedex.index.wave import WaveIndex
+from wavedex.spark import refreshing
 from wavedex.spark.frames import bring_frame
-from wavedex.spark.writing import Path, on_spark
+from wavedex.spark.opening import Path, on_spark
 
 DELAY_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of `withWatermark` in the time column."""
@@ -39,7 +43,7 @@ class Sink:
     delay: Any
     dead_letters: Path | None
     takeover: bool
-    say: Callable[[int, Fed], object] | None
+    say: Callable[[int, Any], object] | None
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Take one micro-batch of the query that is running."""
@@ -47,13 +51,21 @@ class Sink:
         if stream is None:
             raise StreamOutOfStep("A sink is called by foreachBatch of a streaming query only.")
         index = on_spark(self.path, frame.sparkSession)
+        done: Fed | Refreshed
+        if isinstance(index, LifetimeIndex):
+            check_life_stream(self.delay, self.dead_letters)
+            done = refreshing.feed(index, frame, Turn(stream, number, self.takeover))
+        else:
+            done = self._feed(index, frame, stream, number)
+        if self.say is not None:
+            self.say(number, done)
+
+    def _feed(self, index: WaveIndex, frame: DataFrame, stream: str, number: int) -> Fed:
         bring = bring_frame(index, frame, None)
         delay = index.definition.slotting.length(self._delay(frame, index))
         batch = Batch(stream, number, delay, self.takeover)
         aside = dead_letters(self.dead_letters, index, batch)
-        fed = feeding.feed(index.writer, bring, batch, aside)
-        if self.say is not None:
-            self.say(number, fed)
+        return feeding.feed(index.writer, bring, batch, aside)
 
     def _delay(self, frame: DataFrame, index: WaveIndex) -> Any:
         if self.delay is not None:
@@ -66,6 +78,15 @@ class Sink:
                 "sink(path, delay='10 minutes')."
             )
         return dt.timedelta(milliseconds=delay_ms)
+
+
+def check_life_stream(delay: Any, dead_letters: Any) -> None:
+    """Raise BadDefinition where a stream into a lifetime index is told what only wave indexes know."""
+    for name, given in (("delay", delay), ("dead_letters", dead_letters)):
+        if given is not None:
+            raise BadDefinition(
+                f"{name} is for wave indexes: no row comes too late for a lifetime index. Leave it out."
+            )
 
 
 def dead_letters(folder: Path | None, index: WaveIndex, batch: Batch) -> Aside | None:
@@ -95,12 +116,17 @@ def sink(
     delay: Any = None,
     dead_letters: Path | None = None,
     takeover: bool = False,
-    say: Callable[[int, Fed], object] | None = None,
+    say: Callable[[int, Any], object] | None = None,
 ) -> Sink:
     """What to hand to `foreachBatch`, to feed the index at `path` with a stream, each row once.
 
     `delay` is how far the watermark lags behind the latest time; without it the frame's own `withWatermark` says so. Rows
     that come later than that are counted, and written below `dead_letters` as Parquet where that is given. `takeover` lets
-    a new query go on where another one fed the index before. `say` is told what each batch did.
+    a new query go on where another one fed the index before. `say` is told what each batch did, a `Fed`.
+
+    A lifetime index is refreshed with each micro-batch, at the latest insertion time that was seen; with counted windows
+    each stream has come to the largest position that was seen. A micro-batch without rows is only noted. There is neither
+    delay nor dead letter then, and `say` is told of a `Refreshed`. Raises GapTooLarge where a row is further ahead than
+    anything lives.
     """
     return Sink(path, delay, dead_letters, takeover, say)

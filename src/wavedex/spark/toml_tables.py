@@ -154,6 +154,6 @@ def _wanted(hint: Any) -> list[str]:
     if get_origin(hint) is Mapping:
         return ["a table of names and values"]
     if get_origin(hint) is Sequence:
-        return ["a list of texts in quotes"]
+        return [f"a list of {'whole numbers' if get_args(hint) == (int,) else 'texts in quotes'}"]
     # What a file cannot have, such as a timedelta, is nothing to ask for.
     return [_WANTED[hint]] if hint in _WANTED else []

@@ -2,80 +2,57 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from functools import partial
 from typing import Any
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame
 
-from wavedex.engine.base import Engine
-from wavedex.engine.local import LocalEngine
-from wavedex.engine.shard import Workshop
-from wavedex.engine.spark import SparkEngine
-from wavedex.errors import SchemaMismatch
+from wavedex.errors import BadDefinition, BadTime
 from wavedex.index import appending
 from wavedex.index.appending import Appended
-from wavedex.index.surroundings import Surroundings
-from wavedex.index.wave import WaveIndex
+from wavedex.index.lifetime import LifetimeIndex
+from wavedex.index.opening import AnyIndex
+from wavedex.index.refreshing import Refreshed
+from wavedex.spark import refreshing
 from wavedex.spark.frames import bring_frame
-from wavedex.spark.sessions import session
-
-Path = str | os.PathLike[str]
+from wavedex.spark.opening import Path, on_spark
 
 
 def append(
-    path: Path | WaveIndex,
+    path: Path | AnyIndex,
     frame: DataFrame,
     slot: Any = None,
     *,
     marks: Mapping[str, str] | None = None,
-) -> Appended:
+) -> Appended | Refreshed:
     """Append the rows of a data frame, of any number of slots, as `WaveIndex.append` does.
 
     A column of lists where the index has single keys is exploded. `marks` are noted in the same commit. Raises what
     `WaveIndex.append` raises, and SparkFailed; the index is then as it was.
+
+    A lifetime index is refreshed with the rows. Its instant is then the latest insertion time among them, or that of the
+    last refresh if that is later; with counted windows each stream has come to the largest position among them. Raises
+    GapTooLarge where that would be further ahead than anything in it lives: `update` takes an instant of one's own.
     """
     index = on_spark(path, frame.sparkSession)
+    if isinstance(index, LifetimeIndex):
+        if slot is not None:
+            raise BadTime(
+                "slot= is for wave indexes. Leave it out, or use update(path, now, frame)."
+            )
+        return refreshing.append(index, frame, marks)
     number = None if slot is None else index.slot_number(slot)
     bring = bring_frame(index, frame, number)
     return appending.append(index.writer, bring, number, marks)
 
 
-def amend(path: Path | WaveIndex, frame: DataFrame, slot: Any = None) -> Appended:
+def amend(path: Path | AnyIndex, frame: DataFrame, slot: Any = None) -> Appended:
     """Add late rows to slots that are still in the window, as `WaveIndex.amend` does."""
     index = on_spark(path, frame.sparkSession)
+    if isinstance(index, LifetimeIndex):
+        raise BadDefinition(
+            "Rows of a lifetime index may come late without more ado. Use append, or update(path, now, frame)."
+        )
     number = None if slot is None else index.slot_number(slot)
     bring = bring_frame(index, frame, number)
     return appending.amend(index.writer, bring)
-
-
-def open(path: Path, spark: SparkSession | None = None) -> WaveIndex:  # noqa: A001 - as wavedex.open
-    """The index at a path, whose plans are carried out by Spark: for a migration or an erase of many rows, say.
-
-    The session is the one that `session` makes, if none is given.
-    """
-    return on_spark(path, spark or session())
-
-
-def on_spark(path: Path | WaveIndex, spark: SparkSession) -> WaveIndex:
-    """The index, with its plans carried out by Spark.
-
-    Files that are updated in place are left to this process: a task that everybody has given up may still write, and in
-    place it would write into what others have published since.
-    """
-    if type(spark).__module__.startswith("pyspark.sql.connect"):
-        raise SchemaMismatch(
-            "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic session, or "
-            "write it with df.write.format('wavedex')."
-        )
-    if isinstance(path, WaveIndex):
-        path = path.path
-    engine = partial(_engine, spark)
-    return WaveIndex.open(path, surroundings=Surroundings(engine=engine))
-
-
-def _engine(spark: SparkSession, workshop: Workshop, shards: int) -> Engine:
-    if workshop.technique.writes_into_files:
-        return LocalEngine(workshop, shards)
-    return SparkEngine(workshop, shards, spark.sparkContext)

@@ -31,6 +31,10 @@ ROWS_A_WORD = 4
 """How often a value must come on average to be worth a code."""
 SAMPLE_ROWS = 4_096
 """A column of which a sample this large does not repeat itself is not looked at further."""
+SAMPLE_STEP = 8
+"""Of a smaller column the sample is one row in so many: of values that are worth a code it would have a sixth twice."""
+SAMPLED_MIN = 512
+"""A column of fewer rows is not sampled."""
 
 
 def dictionary_of(kind: pa.DataType) -> pa.DataType:
@@ -43,7 +47,7 @@ def encode_columns(batch: pa.RecordBatch, names: Iterable[str]) -> dict[str, pa.
     arrays: dict[str, pa.Array] = {}
     for name in names:
         column = batch.column(name)
-        if has_bytes(column.type) and not _seems_varied(column):
+        if has_bytes(column.type) and not seems_varied(column):
             coded = column.dictionary_encode()
             if len(coded.dictionary) <= min(WORDS_MAX, len(column) // ROWS_A_WORD):
                 words = coded.dictionary.take(pc.sort_indices(coded.dictionary))
@@ -59,11 +63,11 @@ def _translated(coded: pa.DictionaryArray, words: pa.Array) -> npt.NDArray[np.in
     return places[indices] if len(places) else np.zeros(len(coded), np.int16)
 
 
-def _seems_varied(column: pa.Array) -> bool:
+def seems_varied(column: pa.Array) -> bool:
     """Whether a sample already says that there are too many values."""
-    step = len(column) // SAMPLE_ROWS
-    if step < ROWS_A_WORD:
+    if len(column) < SAMPLED_MIN:
         return False
+    step = max(len(column) // SAMPLE_ROWS, SAMPLE_STEP)
     sample = column.take(to_arrow(np.arange(0, len(column), step)))
     return pc.count_distinct(sample).as_py() > len(sample) * 15 // 16
 

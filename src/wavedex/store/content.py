@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.store.arrow import has_bytes, to_numpy
+from wavedex.store.codes import seems_varied
 from wavedex.store.keys import hash_strings
 from wavedex.store.xxh64 import U64
 
@@ -101,6 +102,8 @@ def _hash_values(column: pa.Array) -> U64:
         return _scramble(view[column.offset : column.offset + len(column)].astype(np.uint64))
     if pt.is_null(kind):
         return np.zeros(len(column), np.uint64)
+    if seems_varied(column):
+        return hash_strings(column)
     # Each distinct string is hashed once, however often it stands there.
     return _hash_values(column.dictionary_encode())
 

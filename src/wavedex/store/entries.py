@@ -23,6 +23,8 @@ from wavedex.store.keys import KeyType, key_type
 SLOT_COLUMN = "__slot"
 """The column that holds an entry's slot where the index has no time column."""
 
+END_COLUMN = "__end"
+"""The column that holds an entry's end where none of its own columns does."""
 
 TEXT_BYTES_MAX = 2**31 - 1
 """Arrow counts the bytes of a string or binary column in 32 bits."""
@@ -45,11 +47,15 @@ class Columns(Protocol):
 
 @dataclass(frozen=True)
 class EntrySpec:
-    """The columns of an entry as they are stored; `key` and `order` are names of columns, of the key perhaps several."""
+    """The columns of an entry as they are stored; `key` and `order` are names of columns, of the key perhaps several.
+
+    `birth` is the column that says when an entry was inserted, where it is ordered by its end.
+    """
 
     schema: pa.Schema
     key: str | tuple[str, ...]
     order: str
+    birth: str | None = None
 
     @cached_property
     def key_names(self) -> tuple[str, ...]:
@@ -91,6 +97,11 @@ class EntrySpec:
     def ordinals(self, rows: Columns) -> npt.NDArray[np.int64]:
         """The order column as 64-bit numbers."""
         return number_view(rows.column(self.order_place)).astype(np.int64, copy=False)
+
+    def births(self, rows: Columns) -> npt.NDArray[np.int64]:
+        """The column of births as 64-bit numbers. REQUIRES: there is one."""
+        place = int(self.schema.get_field_index(self.birth))
+        return number_view(rows.column(place)).astype(np.int64, copy=False)
 
 
 def check_text_bytes(kind: pa.DataType, count: int, name: str) -> None:

@@ -10,6 +10,8 @@ from typing import Any
 
 from wavedex.errors import BadDefinition, UnknownScheme
 from wavedex.store.access import AnyFiles
+from wavedex.store.chained import ChainedShard
+from wavedex.store.chaining import Chainer
 from wavedex.store.contiguous import ContiguousShard
 from wavedex.store.encoding import check_types
 from wavedex.store.entries import EntrySpec
@@ -21,6 +23,7 @@ from wavedex.store.part import Part
 from wavedex.store.postgresql import POSTGRESQL
 from wavedex.store.reading import Shard
 from wavedex.store.records import RecordFormat
+from wavedex.store.sifted import HidingShard
 from wavedex.store.sqlite import SQLITE
 
 __all__ = ["FORMATS", "Build", "Format", "find_format", "open_shard", "register"]
@@ -70,7 +73,10 @@ def name_of(text: Any) -> str | None:
 
 def open_shard(files: AnyFiles, spec: EntrySpec, part: Part) -> Shard:
     """Open a part for reading. Raises FileNotFoundError where it is gone."""
-    return _STORES[part.store](files, spec, part)
+    opened = _STORES[part.store](files, spec, part)
+    if part.hidden is None:
+        return opened
+    return HidingShard(opened, open_shard(files, spec, part.hidden))
 
 
 def _check_records(spec: EntrySpec) -> None:
@@ -91,3 +97,15 @@ register(
 register("parquet", Format(build_parquet, check_types, {"parquet": ParquetShard}))
 register("sqlite", SQLITE)
 register("postgresql", POSTGRESQL)
+register(
+    "chained",
+    Format(
+        build_packed,
+        lambda spec: None,
+        {"packed": PackedShard, "chained": ChainedShard},
+        updates=Chainer.at,
+        check_updates=_check_records,
+        deletes=True,
+        removes=True,
+    ),
+)

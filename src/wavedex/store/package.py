@@ -13,7 +13,7 @@ To bring a package of your own, write
 put both into a `Format`, and hand that to `wavedex.store.formats.register` in every process that opens the index. With no
 more than that it goes with `update="runs"` and `update="packed-shadow"`, under every scheme. If parts can be added to, write
 an `Updatable` too, and `update="in-place"` and `update="simple-shadow"` go with it, under every scheme that deletes nothing;
-with deletion, under all.
+with deletion, under all. A package that can take out single rows says so too (`removes`).
 
 A part is named in manifests by the files it has below the folder of the index, by their roles. Two roles must be there:
 `rows`, and `directory`, by whose name a version of a part is known (a part that is added to needs a new one each time; one
@@ -92,6 +92,14 @@ class Updatable(ABC):
         """
         raise NotImplementedError
 
+    def remove(self, part: Part, stem: str, doomed: pa.RecordBatch) -> Part | None:
+        """The part without the rows of `doomed`, each taken out once; None if none is left. It holds the slots it held.
+
+        Rows are equal when all their columns are. REQUIRES: at least one row, and all of them are there. Only asked where
+        the format says that it removes.
+        """
+        raise NotImplementedError
+
 
 @dataclass(frozen=True)
 class Format:
@@ -100,7 +108,7 @@ class Format:
     `check` raises BadDefinition where entries cannot be kept so, and `check_updates` where they cannot be updated in
     place. `stores` opens parts by the kind that they name; the first is the kind that `build` writes, the last the kind that
     `updates` writes. `updates` makes the changes at a site; without it parts are
-    only ever written whole. `deletes` says whether it deletes. `located` is for a package that lives at an address of its
+    only ever written whole. `deletes` says whether it deletes slots, `removes` whether it removes single rows. `located` is for a package that lives at an address of its
     own: it is handed what was given as `format=` and returns the format there; `settled` returns that text as the index
     keeps it, and is asked once, when the index is created.
     """
@@ -111,6 +119,7 @@ class Format:
     updates: Callable[[Site], Updatable] | None = None
     check_updates: Callable[[EntrySpec], None] = lambda spec: None
     deletes: bool = False
+    removes: bool = False
     needs_local_disk: bool = False
     sweep: Sweep | None = None
     located: Callable[[str], Format] | None = None

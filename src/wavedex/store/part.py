@@ -23,7 +23,9 @@ class Part:
 
     `store` is the kind of its files, `files` the files by their role, `held` the slots of which they have rows, `shown`
     those that count, `rows` the number of rows in the files, `content` their order-free hash where the files grow in
-    place and so have no checksum.
+    place and so have no checksum. `hidden` is a part of rows that do not count any more, each of which stands in the files
+    too; it goes when the part is next written. `born` are the slots in which rows were inserted, where they are ordered by
+    their ends, and perhaps more.
     """
 
     store: str
@@ -32,9 +34,21 @@ class Part:
     shown: Slots
     rows: int
     content: int | None = None
+    hidden: Part | None = None
+    born: Slots = frozenset()
 
     def __hash__(self) -> int:
-        return hash((self.store, *self.files.values(), self.shown))
+        return hash((self.store, *self.files.values(), self.shown, self.hidden))
+
+    def is_same(self, other: Part) -> bool:
+        """Whether the same rows of the same files are to be read, whatever is shown of them."""
+        return (self.files, self.hidden) == (other.files, other.hidden)
+
+    @property
+    def all_files(self) -> list[FileRef]:
+        """Its files, and those of the rows that are hidden."""
+        own = [*self.files.values()]
+        return own if self.hidden is None else [*own, *self.hidden.all_files]
 
     def show(self, slots: Iterable[int]) -> Part:
         """The same files with fewer slots shown."""
@@ -71,7 +85,7 @@ class Part:
     @property
     def bytes(self) -> int:
         """The size of its files."""
-        return sum(file.bytes for file in self.files.values())
+        return sum(file.bytes for file in self.all_files)
 
     def to_json(self) -> dict[str, Any]:
         """As a manifest holds it."""
@@ -85,6 +99,8 @@ class Part:
             "shown": to_ranges(self.shown),
             "rows": self.rows,
             "content": None if self.content is None else f"{self.content:016x}",
+            **({} if self.hidden is None else {"hidden": self.hidden.to_json()}),
+            **({"born": to_ranges(self.born)} if self.born else {}),
         }
 
     @classmethod
@@ -100,6 +116,8 @@ class Part:
             shown=from_ranges(data["shown"]),
             rows=data["rows"],
             content=None if data["content"] is None else int(data["content"], 16),
+            hidden=cls.from_json(data["hidden"]) if "hidden" in data else None,
+            born=from_ranges(data.get("born", [])),
         )
 
 

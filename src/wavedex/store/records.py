@@ -7,6 +7,7 @@ Records are arrays of NumPy's structured type, so that a column of them is a vie
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -28,9 +29,13 @@ from wavedex.store.entries import EntrySpec, check_text_bytes
 from wavedex.store.order import spread_ranges
 
 Records = npt.NDArray[np.void]
+_Reader = Callable[[Records, "pa.Buffer | None", npt.NDArray[np.uint8]], pa.Array]
+"""Makes a column of records, of which rows have a value, and of the heap."""
 
 _GATHER_BYTES = 1 << 24
 """How many bytes of strings are gathered at a time."""
+_FEW = 32
+"""Up to so many records NumPy takes longer to begin than Python takes to be done."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +53,7 @@ class RecordFormat:
             if not is_flat:
                 raise BadDefinition(
                     f"Column {field.name!r} of type {field.type} cannot be updated in place. Use "
-                    "update='packed-shadow' or 'runs', or leave the column out with include=."
+                    "update='packed-shadow' or 'runs' (of a lifetime index, a method that rebuilds), or leave the column out with include=."
                 )
 
     @cached_property
@@ -92,54 +97,69 @@ class RecordFormat:
 
     def decode(self, records: Records, heap: npt.NDArray[np.uint8]) -> pa.RecordBatch:
         """The records as rows."""
-        count = len(records)
-        bits = np.ascontiguousarray(records["valid"]).view(np.uint8)
-        bits = bits.reshape(count, self.dtype["valid"].itemsize)
-        valid = np.unpackbits(bits, axis=1, bitorder="little").astype(bool)
-        columns = []
-        for place, field in enumerate(self.spec.schema):
-            kind = _value_type(field.type)
-            here = valid[:, place]
-            mask = None if here.all() else bit_buffer(here)
-            if has_bytes(kind):
-                column = self._heap_column(kind, records, place, mask, heap)
-            elif pt.is_boolean(kind):
-                flags = bit_buffer(records[f"c{place}"].astype(bool))
-                column = pa.Array.from_buffers(kind, count, [mask, flags])
-            else:
-                values = np.ascontiguousarray(records[f"c{place}"]).view(np.uint8)
-                column = pa.Array.from_buffers(kind, count, [mask, pa.py_buffer(values)])
-            columns.append(column.cast(field.type) if kind != field.type else column)
+        pairs = zip(self._readers, self._masks(records), strict=True)
+        columns = [read(records, mask, heap) for read, mask in pairs]
+        for place, kind in self._cast.items():
+            columns[place] = columns[place].cast(kind)
         return pa.RecordBatch.from_arrays(columns, schema=self.spec.schema)
 
-    def _heap_column(
-        self,
-        kind: pa.DataType,
-        records: Records,
-        place: int,
-        mask: Any,
-        heap: npt.NDArray[np.uint8],
-    ) -> pa.Array:
-        lengths = records[f"length{place}"].astype(np.int64)
-        offsets = np.zeros(len(records) + 1, np.int64)
-        np.cumsum(lengths, out=offsets[1:])
-        check_text_bytes(kind, int(offsets[-1]), self.spec.schema.field(place).name)
-        data = _gather(heap, records[f"at{place}"], lengths)
-        buffers = [mask, pa.py_buffer(offsets.astype(offset_dtype(kind), copy=False))]
-        return pa.Array.from_buffers(kind, len(records), [*buffers, pa.py_buffer(data)])
+    @cached_property
+    def _readers(self) -> list[_Reader]:
+        """For each column what makes it of records."""
+        names = self.spec.schema.names
+        return [
+            _text_reader(kind, place, names[place])
+            if has_bytes(kind)
+            else _flag_reader(kind, f"c{place}")
+            if pt.is_boolean(kind)
+            else _number_reader(kind, f"c{place}")
+            for place, kind in enumerate(self._kinds)
+        ]
+
+    @cached_property
+    def _texts(self) -> list[int]:
+        """The columns of strings or binary."""
+        return [place for place, kind in enumerate(self._kinds) if has_bytes(kind)]
+
+    @cached_property
+    def _kinds(self) -> list[pa.DataType]:
+        """The types of the columns as records hold them."""
+        return [_value_type(kind) for kind in self.spec.schema.types]
+
+    @cached_property
+    def _cast(self) -> dict[int, pa.DataType]:
+        """The columns that have other types in the index, and these."""
+        pairs = zip(self.spec.schema.types, self._kinds, strict=True)
+        return {place: kind for place, (kind, held) in enumerate(pairs) if kind != held}
+
+    @cached_property
+    def _all_valid(self) -> bytes:
+        """The bits of a record in which every column has a value."""
+        return np.packbits(np.ones(len(self._kinds), bool), bitorder="little").tobytes()
+
+    def _masks(self, records: Records) -> list[pa.Buffer | None]:
+        """For each column which rows have a value, None where all do."""
+        bits = records["valid"].tobytes()
+        if bits == self._all_valid * len(records):
+            return [None] * len(self._kinds)
+        rows = np.frombuffer(bits, np.uint8).reshape(len(records), len(self._all_valid))
+        valid = np.unpackbits(rows, axis=1, bitorder="little").astype(bool)
+        return [None if each.all() else bit_buffer(each) for each in valid.T[: len(self._kinds)]]
 
     def fits(self, records: Records, heap_bytes: int) -> bool:
         """Whether everything that the records point at lies in the heap."""
-        for place, field in enumerate(self.spec.schema):
-            if len(records) and has_bytes(_value_type(field.type)):
-                starts, lengths = records[f"at{place}"], records[f"length{place}"]
-                if min(starts.min(), lengths.min()) < 0 or (starts + lengths).max() > heap_bytes:
-                    return False
-        return True
+        return not len(records) or all(
+            _fit(records[f"at{place}"], records[f"length{place}"], heap_bytes)
+            for place in self._texts
+        )
 
     def ordinals(self, records: Records) -> npt.NDArray[np.int64]:
         """The order column."""
-        return records[f"c{self.spec.order_place}"].astype(np.int64)
+        return self.ordinal_view(records).astype(np.int64)
+
+    def ordinal_view(self, records: Records) -> npt.NDArray[Any]:
+        """The order column as it lies in the records."""
+        return records[f"c{self.spec.order_place}"]
 
     def heap_live_bytes(self, records: Records) -> int:
         """How many bytes of the heap the records point at."""
@@ -147,12 +167,57 @@ class RecordFormat:
         return sum(int(records[name].sum(dtype=np.int64)) for name in lengths)
 
 
+def _number_reader(kind: pa.DataType, name: str) -> _Reader:
+    def read(records: Records, mask: pa.Buffer | None, heap: npt.NDArray[np.uint8]) -> pa.Array:
+        values = pa.py_buffer(records[name].tobytes())
+        return pa.Array.from_buffers(kind, len(records), [mask, values])
+
+    return read
+
+
+def _flag_reader(kind: pa.DataType, name: str) -> _Reader:
+    def read(records: Records, mask: pa.Buffer | None, heap: npt.NDArray[np.uint8]) -> pa.Array:
+        flags = bit_buffer(records[name].astype(bool))
+        return pa.Array.from_buffers(kind, len(records), [mask, flags])
+
+    return read
+
+
+def _text_reader(kind: pa.DataType, place: int, column: str) -> _Reader:
+    start_name, length_name = f"at{place}", f"length{place}"
+    offset = offset_dtype(kind)
+
+    def read(records: Records, mask: pa.Buffer | None, heap: npt.NDArray[np.uint8]) -> pa.Array:
+        lengths = records[length_name].astype(np.int64)
+        ends = lengths.cumsum()
+        check_text_bytes(kind, int(ends[-1]) if len(ends) else 0, column)
+        offsets = np.zeros(len(records) + 1, offset)
+        offsets[1:] = ends
+        data = pa.py_buffer(_gather(heap, records[start_name], lengths))
+        return pa.Array.from_buffers(kind, len(records), [mask, pa.py_buffer(offsets), data])
+
+    return read
+
+
+def _fit(starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int32], heap_bytes: int) -> bool:
+    if len(starts) <= _FEW:
+        pairs = zip(starts.tolist(), lengths.tolist(), strict=True)
+        return all(0 <= start <= start + length <= heap_bytes for start, length in pairs)
+    least = min(starts.min(), lengths.min())
+    return bool(least >= 0 and (starts + lengths).max() <= heap_bytes)
+
+
 def _gather(
     heap: npt.NDArray[np.uint8], starts: npt.NDArray[np.int64], lengths: npt.NDArray[np.int64]
-) -> npt.NDArray[np.uint8]:
+) -> Any:
     """The bytes of many slices of the heap, one after the other."""
-    if len(lengths) and (lengths == lengths[0]).all() and lengths[0]:
-        return np.lib.stride_tricks.sliding_window_view(heap, lengths[0])[starts].reshape(-1)
+    if len(lengths) <= _FEW:
+        pairs = zip(starts.tolist(), lengths.tolist(), strict=True)
+        return b"".join([heap[start : start + length].data for start, length in pairs])
+    width = int(lengths[0])
+    if width and (lengths == width).all():
+        windows = np.ndarray((len(heap) - width + 1, width), np.uint8, heap.data, strides=(1, 1))
+        return windows[starts].reshape(-1)
     # Positions take eight times the room of the bytes, so they are made for some rows at a time.
     pieces = np.flatnonzero(np.diff(np.cumsum(lengths) // _GATHER_BYTES, prepend=0))
     return np.concatenate(

@@ -5,6 +5,9 @@ entries than it holds; when the room is used up it moves to room that is `growth
 smaller room. All sizes are therefore of one geometric series, so that freed room fits the next bucket of its size and is
 handed out by array operations, without a search.
 
+A key that has several buckets (`wavedex.store.chained`) has them of one of these sizes as well, which the number of its
+entries asks for.
+
 Room that was freed may still be shown by an older manifest, so it is handed out again only once no kept manifest shows it.
 """
 
@@ -22,16 +25,23 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes that room may have, in records: the first, and each one `growth` times the one before."""
+    """The sizes that room may have, in records: the first, and each one `growth` times the one before.
+
+    `per_key` is how many buckets a key is to have where it has several: 2.5 is what Section 4.1 of the paper on variable
+    lifetimes found to be a good mean between room that never fills up and too many places to read.
+    """
 
     growth: float = 2.0
     first: int = 4
+    per_key: float = 2.5
 
     def __post_init__(self) -> None:
         if not (self.growth > 1.0 and self.growth <= 16.0):
             raise BadDefinition(f"growth={self.growth} is not above 1 and at most 16.")
         if self.first < 1:
             raise BadDefinition(f"first_room={self.first} is less than 1 entry.")
+        if not (self.per_key >= 1.0 and self.per_key <= 64.0):
+            raise BadDefinition(f"buckets={self.per_key} is not at least 1 and at most 64.")
 
     def at_least(self, counts: I64) -> I64:
         """The least size that holds each count."""
@@ -42,6 +52,10 @@ class Sizes:
         """The largest size that fits into each count, 0 where none does."""
         series = self._series(int(counts.max()) if len(counts) else 1)
         return np.concatenate([[0], series])[np.searchsorted(series, counts, side="right")]
+
+    def of_buckets(self, counts: I64) -> I64:
+        """The size of the buckets of a key with so many entries: the least of which at most `per_key` hold them."""
+        return self.at_least(np.ceil(counts / self.per_key).astype(np.int64))
 
     def _series(self, most: int) -> I64:
         series = [self.first]

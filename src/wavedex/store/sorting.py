@@ -39,6 +39,15 @@ class SortedRows:
     starts: I64
     hashes: U64
 
+    @property
+    def counts(self) -> I64:
+        """How many rows each bucket has."""
+        return np.diff(np.append(self.starts, self.batch.num_rows))
+
+    def keys(self, spec: EntrySpec) -> pa.Array:
+        """The key of each bucket. COST: a copy of them."""
+        return spec.keys(self.batch).take(to_arrow(self.starts))
+
 
 def sort_rows(spec: EntrySpec, rows: Pieces) -> SortedRows:
     """Sort the rows; those that agree in key and time stay as they came. Raises TooLarge.

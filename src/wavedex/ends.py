@@ -1,0 +1,150 @@
+"""Slots that are named by their ends: slot k is what lies after refresh k - 1, up to and with refresh k.
+
+A refresh at time k * r inserts what came since the last one and expires what is over by now, and a row is over at the very
+instant of its end. So the slots of a lifetime index are open at their beginnings and closed at their ends, the other way
+round from those of a wave index, and a refresh deals with exactly one of them. Slots of equal length only: the bound on
+lifetimes is a number of them.
+
+>>> import pyarrow as pa
+>>> refreshes = ends(pa.int64(), 2)
+>>> refreshes.slots_of(np.array([16, 17, 18])), refreshes.due(18), refreshes.due(19)
+(array([8, 9, 9]), 9, 9)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import date
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex import slots
+from wavedex.clock import Moment, read_time
+from wavedex.errors import BadDefinition, BadTime
+from wavedex.slots import Calendar, Durations, Numbers, Ordinals, Slotting
+
+_MONTHLY = ("month", "quarter", "year")
+_FAR = 2**62
+"""An instant is before that, so that whatever is reckoned from it is a number of 64 bits."""
+
+
+@dataclass(frozen=True)
+class Ends(Slotting):
+    """The slots of `base`, each moved by one ordinal so that it holds its end, and numbered by it."""
+
+    base: Slotting
+
+    kind = "ends"
+
+    @property
+    def every(self) -> int:  # type: ignore[override]
+        """How many units of the base a slot has."""
+        return self.base.every
+
+    @property
+    def width(self) -> int:
+        """How many ordinals a slot has."""
+        return self.base.start(1) - self.base.start(0)
+
+    @property
+    def period(self) -> str:
+        """The time from one refresh to the next, for people."""
+        if isinstance(self.base, Calendar | Durations):
+            return f"{self.every} {self.base.unit}{'s' * (self.every != 1)}"
+        return str(self.every)
+
+    def due(self, instant: int) -> int:
+        """The slot of the last refresh that was due at an instant."""
+        return int(self.base.slots_of(np.array([instant]))[0])
+
+    def instant(self, now: object) -> int:
+        """The ordinal that an instant means: a number for slots of numbers, else a datetime or a date. Raises BadTime."""
+        counts = isinstance(self.base, Numbers)
+        try:
+            when = read_time(now)
+        except (ValueError, TypeError) as error:
+            wanted = "a whole number, as the times of this index are" if counts else "a datetime"
+            raise BadTime(f"Cannot read now={now!r}: give {wanted}.") from error
+        if isinstance(when, int) != counts:
+            is_not = "no whole number" if counts else "a number"
+            times = "are" if counts else "are not"
+            raise BadTime(f"now={now!r} is {is_not}, and the times of this index {times}.")
+        if isinstance(when, int):
+            if not -_FAR < when < _FAR:
+                raise BadTime(f"now={now!r} is too far away. Give a number between -2^62 and 2^62.")
+            return when
+        if isinstance(when, Moment) and when.aware and not getattr(self.base, "aware", True):
+            raise BadTime(
+                f"now={now!r} has a zone, and the times of this index have none. Give a clock's time as they are."
+            )
+        first, stop = self.base._span(when)
+        # A moment between two ordinals counts as the earlier one.
+        return first if first < stop else stop - 1
+
+    def moment(self, instant: int) -> str:
+        """An instant for people.
+
+        >>> ends(pa.timestamp("ms", "UTC"), "1 hour").moment(90_061_500)
+        '1970-01-02T01:01:01.500+00:00'
+        """
+        if not isinstance(self.base, Calendar | Durations):
+            return str(instant)
+        unit: Any = "D" if self.base.column == "day" else self.base.column
+        said = str(np.datetime_as_string(np.datetime64(instant, unit), unit="auto"))
+        clock = "T00:00" if "T" not in said and unit != "D" else ""
+        return said + clock + ("+00:00" if self.base.aware else "")
+
+    def asked(self, ordinal: int) -> int:
+        """Times that are numbers are asked for as they are."""
+        return ordinal if isinstance(self.base, Numbers) else super().asked(ordinal)
+
+    def length(self, duration: object) -> int:
+        return self.base.length(duration)
+
+    def to_json(self) -> dict[str, Any]:
+        return {"kind": self.kind, "base": self.base.to_json()}
+
+    def _range(self, value: object) -> tuple[int, int]:
+        """As of any slots; but where times are numbers, a number is a time, as it is for `instant`."""
+        span = super()._range(value)
+        if not isinstance(self.base, Numbers):
+            return span
+        time = self.instant(value)
+        return time, time + 1
+
+    def _slots(self, ordinals: Ordinals) -> Ordinals:
+        return self.base.slots_of(ordinals - 1) + 1
+
+    def _begin(self, slot: int) -> int:
+        return self.base._begin(slot - 1) + 1
+
+    def _span(self, when: date | Moment) -> tuple[int, int]:
+        if isinstance(self.base, Numbers):
+            raise BadTime("The times of this index are numbers: give since and until as numbers.")
+        return self.base._span(when)
+
+    def _name(self, slot: int) -> str:
+        return self.base._name(slot)
+
+
+def ends(time_type: pa.DataType, refresh: str | int, origin: Any = None) -> Ends:
+    """The slots between refreshes of a column of this type. Raises BadDefinition."""
+    try:
+        base = slots.slotting(time_type, refresh, "UTC", origin)
+    except BadDefinition as error:
+        # What is called a slot there is called a refresh here.
+        raise BadDefinition(str(error).replace("slot=", "refresh=")) from None
+    if getattr(base, "unit", None) in _MONTHLY:
+        raise BadDefinition(
+            f"refresh={refresh!r} is not always as long. Give weeks, days, hours, minutes or seconds."
+        )
+    return Ends(base)
+
+
+def from_json(data: dict[str, Any]) -> Ends:
+    """The slots that `to_json` described. Raises BadDefinition."""
+    if data.get("kind") != Ends.kind:
+        raise BadDefinition(f"This does not describe slots of refreshes: {data!r}.")
+    return Ends(slots.from_json(data["base"]))

@@ -1,0 +1,212 @@
+"""What every kind of index can do, whatever it keeps: it is opened, read through snapshots, checked and cleared up.
+
+Reads go through a snapshot of the newest commit, which is taken again only when there is a newer one.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Hashable, Iterable, Mapping
+from typing import Any, ClassVar, Generic
+
+import pyarrow as pa
+
+from wavedex.errors import BadDefinition, CommitGone, Damaged
+from wavedex.index import erasing
+from wavedex.index.erasing import Erased
+from wavedex.index.html import to_html
+from wavedex.index.readable import Readable
+from wavedex.index.roots import check_roots
+from wavedex.index.snapshot import Snapshot
+from wavedex.index.verify import find_damage
+from wavedex.index.writer import D, Writer
+from wavedex.log import LOG, Log, Manifest, manifest_name
+from wavedex.store.access import AnyFiles, FileRef
+from wavedex.store.reading import Shard
+
+
+class Held(Readable, Generic[D]):
+    """An index that somebody holds. Any number of processes may read it while one writes."""
+
+    snapshot_kind: ClassVar[type[Snapshot]] = Snapshot
+
+    def __init__(self, files: AnyFiles, definition: D, writer: Writer[D]) -> None:
+        """Use `create` of its kind or `wavedex.open` instead."""
+        self._files = files
+        self._definition = definition
+        self._log = Log(files)
+        self._writer = writer
+        self._cached: tuple[Hashable | None, Snapshot] | None = None
+        self._migrated: tuple[Mapping[str, Any], D] = ({}, definition)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def snapshot(self, commit: int | None = None) -> Snapshot:
+        """The window as the newest commit has it, or an earlier one, which never changes while it is held.
+
+        Raises CommitGone where that commit is not kept any more (see `keep_commits` and `keep_for` of `create`).
+        """
+        if commit is None:
+            return self._take(None)
+        if isinstance(commit, bool) or not hasattr(commit, "__index__"):
+            raise CommitGone(
+                f"commit={commit!r} is no number of a commit. Give one of {self.commits}."
+            )
+        try:
+            return self.at(self._log.read(commit))
+        except FileNotFoundError:
+            raise CommitGone(
+                f"{self.path} has no commit {commit}, or not any more: it keeps {self.commits}. Ask for one of them, or "
+                "create the index with a larger keep_commits or keep_for."
+            ) from None
+
+    def at(self, manifest: Manifest, opened: dict[FileRef, Shard] | None = None) -> Snapshot:
+        """The window as a manifest has it.
+
+        Raises FileNotFoundError where its files are not kept any more, RootMissing where a disk is not there.
+        """
+        check_roots(self._files, self._definition.slotting, manifest, reading=True)
+        return self.snapshot_kind(self.definition_at(manifest), self._files, manifest, opened)
+
+    def definition_at(self, manifest: Manifest) -> D:
+        """What the index was when a commit was made."""
+        settings, definition = self._migrated
+        if settings != manifest.settings:
+            definition = self._definition.at(manifest.settings)
+            self._migrated = manifest.settings, definition
+        return definition
+
+    @property
+    def commits(self) -> list[int]:
+        """The numbers of the commits that are kept, oldest first."""
+        return self._log.commits()
+
+    def _take(self, earlier: Snapshot | None) -> Snapshot:
+        """A snapshot of the newest commit: the earlier one if it still is that, or one that opens what it lacks."""
+        opened = {} if earlier is None else earlier.opened()
+        while True:
+            manifest = self._log.latest()
+            if earlier is not None and earlier.manifest == manifest:
+                return earlier
+            try:
+                return self.at(manifest, opened)
+            except FileNotFoundError as error:
+                if self._log.commits()[-1] == manifest.commit:
+                    raise Damaged(f"{error.filename} is missing") from error
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns of an entry."""
+        return self._definition.schema
+
+    @property
+    def manifest(self) -> Manifest:
+        """The state after the newest commit."""
+        return self._log.latest()
+
+    @property
+    def definition(self) -> D:
+        """What it is: as it was created, and as it was migrated since."""
+        return self.definition_at(self.manifest)
+
+    @property
+    def path(self) -> str:
+        """The folder it lives in, or its URI."""
+        return str(self._files.root)
+
+    @property
+    def storage(self) -> AnyFiles:
+        """The files below its folder."""
+        return self._files
+
+    @property
+    def writer(self) -> Writer[D]:
+        """What commits to it."""
+        return self._writer
+
+    @abstractmethod
+    def describe(self) -> dict[str, Any]:
+        """What is in it and what its planner promises, as plain JSON."""
+
+    def verify(self) -> None:
+        """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged.
+
+        The commit is pinned meanwhile, so that a writer which goes on does not remove its files.
+        """
+        while True:
+            manifest = self._log.latest()
+            check_roots(self._files, self._definition.slotting, manifest)
+            try:
+                pin = self._files.pin(manifest_name(manifest.commit))
+            except FileNotFoundError:
+                continue
+            try:
+                findings = find_damage(self.definition_at(manifest), self._files, manifest)
+            finally:
+                pin.close()
+            if not findings:
+                return
+            # Where nothing is pinned, a writer may have removed what was being read.
+            if self._files.exists(manifest_name(manifest.commit)):
+                raise Damaged(findings)
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def erase(self, keys: Iterable[Any]) -> Erased:
+        """Erase all rows of these keys, from every file, before it returns; keys that are not there do no harm.
+
+        Earlier commits go too, however many are kept otherwise: their files have the rows. A file that a reader has
+        mapped has lost its name then, and its place on the disk once that reader lets go. Records that pointers lead
+        to, and the source of the rows, are not touched.
+
+        Raises BadKey, ConcurrentWrite and what other writes raise; the index is then as it was. Raises EraseUnfinished where
+        no reader finds the rows any more and a file that has them could not be removed.
+        """
+        self._let_go()
+        return erasing.erase(self._writer, self._files, keys)
+
+    def vacuum(self, keep: int = 1) -> list[str]:
+        """Remove all but the newest `keep` commits and every file that none of them names.
+
+        Readers that hold an older snapshot go on reading it. Returns the names of the files that were removed.
+        """
+        if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
+            raise BadDefinition(f"keep={keep!r} is not a whole number of at least 1.")
+        with self._writer.writing():
+            removed = self._log.vacuum(keep)
+            self._writer.sweep()
+            return removed
+
+    def prepare(self) -> bool:
+        """Do the preparation that a crash or a full disk left undone. Returns whether there was any."""
+        with self._writer.writing() as manifest:
+            return self._writer.prepare(manifest).commit != manifest.commit
+
+    def slot_number(self, slot: Any) -> int:
+        """The number of the slot that a number, a date or a datetime means. Raises BadTime."""
+        return self._definition.slotting.number(slot)
+
+    def _let_go(self) -> None:
+        """Before a write: let the room of what is mapped be used again. What was fetched from afar is worth keeping."""
+        if self._files.is_local:
+            self._cached = None
+
+    def _current(self) -> Snapshot:
+        """A snapshot of the newest commit, the same one for as long as nothing was committed."""
+        try:
+            version = self._files.version(LOG)
+        except FileNotFoundError:
+            version = None  # What is missing is said when the newest commit is looked for.
+        cached = self._cached
+        if cached is None or version is None or cached[0] != version:
+            cached = version, self._take(None if cached is None else cached[1])
+            self._cached = cached
+        return cached[1]
+
+    def _repr_html_(self) -> str:
+        return to_html(self.describe(), self._definition.slotting.label)
+
+
+def is_of_spark(batch: object) -> bool:
+    """Whether it is a data frame of Spark, told without importing Spark."""
+    return type(batch).__module__.startswith("pyspark.sql")

@@ -1,0 +1,146 @@
+"""Shards of which not every row counts: some are hidden one by one, others by what stands in them.
+
+Both answer like the shard that they stand before, so that whoever asks one notices nothing. A part with hidden rows is
+opened as a `HidingShard` wherever it is opened, for a probe, a scan, a merge or a migration, and is asked one more time,
+for what is hidden of the same keys.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from wavedex.store.arrow import number_view, to_arrow
+from wavedex.store.keys import Plain
+from wavedex.store.matching import match_rows
+from wavedex.store.reading import Range, Shard
+from wavedex.store.xxh64 import U64
+
+STORE = "sifted"
+"""What such a part says it is, so that nobody reads its files past the sieve."""
+
+Keep = Callable[[pa.RecordBatch], npt.NDArray[np.bool_]]
+"""Says of each row whether it counts."""
+
+
+def above(floors: Mapping[str, int]) -> Keep:
+    """Keeps the rows that lie above the floor in every column that has one."""
+
+    def keep(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
+        kept = np.ones(batch.num_rows, np.bool_)
+        for name, floor in floors.items():
+            kept &= number_view(batch.column(name)) > floor
+        return kept
+
+    return keep
+
+
+class _Before(Shard):
+    """A shard that stands before another, of whose part it has all."""
+
+    def __init__(self, inner: Shard) -> None:
+        super().__init__(inner.files, inner.spec, replace(inner.part, store=STORE))
+        self.inner = inner
+
+    @abstractmethod
+    def scan(self, within: Range | None) -> pa.RecordBatch:
+        """All rows that count."""
+
+    def findings(self) -> list[str]:
+        return self.inner.findings()
+
+    def placement_findings(self, shard: int, shards: int) -> Iterable[str]:
+        return self.inner.placement_findings(shard, shards)
+
+    def _rule_findings(self) -> Iterable[str]:
+        return self.inner._rule_findings()
+
+
+class HidingShard(_Before):
+    """A part without the rows of another part, each of which it has: two that are alike are hidden by two."""
+
+    def __init__(self, inner: Shard, hidden: Shard) -> None:
+        super().__init__(inner)
+        self.hidden = hidden
+
+    def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
+        found = self.inner.probe(plain, hashed, within)
+        gone = None if found is None else self.hidden.probe(plain, hashed, within)
+        if found is None or gone is None:
+            return found
+        left = self._without(found, gone)
+        return left if left.num_rows else None
+
+    def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
+        found = self.inner.probe_many(keys, hashes, within)
+        return self._without(found, self.hidden.probe_many(keys, hashes, within))
+
+    def probe_range(self, low: Plain, high: Plain, within: Range | None) -> pa.RecordBatch:
+        found = self.inner.probe_range(low, high, within)
+        return self._without(found, self.hidden.probe_range(low, high, within))
+
+    def scan(self, within: Range | None) -> pa.RecordBatch:
+        return self._without(self.inner.scan(within), self.hidden.scan(within))
+
+    def _without(self, rows: pa.RecordBatch, gone: pa.RecordBatch) -> pa.RecordBatch:
+        """Rows without those that are gone, each of which is among them.
+
+        COST: only rows that agree with one of those in the order column are compared, and not even these where they are
+        as many.
+        """
+        if not gone.num_rows or not rows.num_rows:
+            return rows
+        place = self.spec.order_place
+        ordinals, dead = (number_view(batch.column(place)) for batch in (rows, gone))
+        likely = np.flatnonzero(np.isin(ordinals, dead))
+        kept = np.ones(rows.num_rows, np.bool_)
+        if len(likely) == gone.num_rows:
+            kept[likely] = False
+        else:
+            matched, _ = match_rows(rows.take(to_arrow(likely)), gone)
+            kept[likely[matched]] = False
+        return rows.take(to_arrow(np.flatnonzero(kept)))
+
+    def findings(self) -> list[str]:
+        findings = [*self.inner.findings(), *self.hidden.findings()]
+        if findings:
+            return findings
+        rows, hidden = self.inner.scan(None), self.hidden.scan(None)
+        if not match_rows(rows, hidden)[1].all():
+            return [f"{self.hidden._rows_name} hides rows that {self.inner._rows_name} has not"]
+        return []
+
+    def placement_findings(self, shard: int, shards: int) -> Iterable[str]:
+        yield from self.inner.placement_findings(shard, shards)
+        yield from self.hidden.placement_findings(shard, shards)
+
+
+class SiftedShard(_Before):
+    """A part of which only the rows count that `keep` keeps."""
+
+    def __init__(self, inner: Shard, keep: Keep) -> None:
+        super().__init__(inner)
+        self._keep = keep
+
+    def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
+        found = self.inner.probe(plain, hashed, within)
+        left = None if found is None else self._sift(found)
+        return None if left is None or not left.num_rows else left
+
+    def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
+        return self._sift(self.inner.probe_many(keys, hashes, within))
+
+    def probe_range(self, low: Plain, high: Plain, within: Range | None) -> pa.RecordBatch:
+        return self._sift(self.inner.probe_range(low, high, within))
+
+    def scan(self, within: Range | None) -> pa.RecordBatch:
+        return self._sift(self.inner.scan(within))
+
+    def _sift(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        kept = self._keep(batch)
+        return batch if kept.all() else batch.take(to_arrow(np.flatnonzero(kept)))
