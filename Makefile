@@ -60,7 +60,7 @@ bench: setup
 	$(BIN)/python -m bench.sweeps
 	$(BIN)/python -m bench.promises
 	$(BIN)/python -m bench.changing
-	$(BIN)/python -m bench.lifetimes
+	$(BIN)/python -m bench.lifetimes --full --large
 	$(BIN)/python -m bench.spark
 
 clean:

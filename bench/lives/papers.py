@@ -43,8 +43,14 @@ NUMBERS = (4, 9, 16, 25)
 REFRESHES = 36
 CLOSE = 0.05
 """How far the bytes of `rebuild` may be from what the touched sub-indexes let expect."""
-JUDGED_BELOW = ("no-rebuild", "lazy-rebuild", "lazy-no-rebuild")
-"""Those that must write less: they touch as many or fewer, or do not write them anew. What examines guesses touches more."""
+JUDGED_BELOW = (
+    "no-rebuild",
+    "lazy-rebuild",
+    "lazy-no-rebuild",
+    "count-rebuild",
+    "count-no-rebuild",
+)
+"""Those that should write less than that."""
 BUILT_ROWS_MOST = 600_000
 """A larger first window comes in several updates, so that it need not be in memory."""
 SCAN_EVERY = 6
