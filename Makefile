@@ -14,7 +14,7 @@ help:
 	@echo "make format       format the code"
 	@echo "make types        check the types"
 	@echo "make bench-quick  a small race against other stores, with checked answers"
-	@echo "make bench        the race at full size, cycles, sweeps, promises, lifetimes, and what Spark adds"
+	@echo "make bench        the race at full size, cycles, sweeps, promises, lifetimes, cold windows, and what Spark adds"
 
 setup: $(READY)
 
@@ -60,6 +60,12 @@ bench: setup
 	$(BIN)/python -m bench.sweeps
 	$(BIN)/python -m bench.promises
 	$(BIN)/python -m bench.changing
+	$(BIN)/python -m bench.hashes
+	$(BIN)/python -m bench.hidden
+	$(BIN)/python -m bench.checks
+	$(BIN)/python -m bench.upkeep
+	$(BIN)/python -m bench.cold
+	$(BIN)/python -m bench.afar
 	$(BIN)/python -m bench.lifetimes --full --large
 	$(BIN)/python -m bench.spark
 

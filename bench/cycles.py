@@ -18,13 +18,13 @@ import pyarrow as pa
 from bench.command import options, publish, table
 from bench.drawing import STYLE, legend, panels, save, stacked_bars
 from bench.measure import expect
-from bench.prediction import Forecast, Sizes, Step, cycle_of
+from bench.prediction import Forecast, Sizes, Step
 from bench.race.start import room_in
 from bench.report import circumstances
 from bench.sliding import Lap, Watched, mean_and_max, measure_grouped_sum
 from bench.workload import Workload, make_workload, same_rows
 from wavedex.engine.technique import TECHNIQUES, technique
-from wavedex.plan import SCHEMES
+from wavedex.plan import SCHEMES, cycle_of
 
 Result = dict[str, Any]
 MB = 1e6

@@ -21,7 +21,7 @@ ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "performance.md"
 PICTURES = ROOT / "docs" / "pictures"
 RESULTS = ROOT / "bench" / "results"
-OTHERS = ("cycles", "sweeps", "promises", "lifetimes")
+OTHERS = ("cycles", "sweeps", "promises", "lifetimes", "cold")
 """Modules of this package that have a function `markdown(report)` for the block of their name, and perhaps `draw`."""
 END = "<!-- end -->"
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import count
 
 from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.technique import technique
@@ -197,28 +196,3 @@ def _update(draft: Draft, desk: _Desk, in_place: bool) -> tuple[Part, ...]:
 
 def _with_slots(part: Part, held: Slots) -> Part:
     return Part(part.store, part.files, held, held, part.rows)
-
-
-def cycle_of(planner: Scheme) -> int:
-    """How many slots it takes until the state of Start comes back, but for the numbers of the slots.
-
-    The names of sub-indexes do not count: they go round more slowly, and no cost depends on them.
-    ENSURES: at most W, for every scheme in the catalogue.
-    """
-    _, state = planner.start(planner.window)
-    begin = _shape(state)
-    for length in count(1):
-        _, state = planner.transition(state, state.newest + 1)
-        if _shape(state) == begin:
-            return length
-    raise AssertionError("count() does not end")
-
-
-def _shape(state: WaveState) -> object:
-    """The state with slots counted from the newest one backwards."""
-
-    def ages(slots: Slots) -> tuple[int, ...]:
-        return tuple(sorted(state.newest - slot for slot in slots))
-
-    temps = tuple((name, ages(slots)) for name, slots in state.temps.items())
-    return tuple(sorted(map(ages, state.indexes.values()))), temps

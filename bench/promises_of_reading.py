@@ -10,10 +10,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from bench.measure import expect, repeat
-from bench.prediction import cycle_of
 from bench.promised import Scale, promise
 from bench.sliding import Watched, measure_opening, measure_probes
 from bench.workload import SCHEMA, Answers, Workload, first_slot, make_workload, same_rows
+from wavedex.plan import cycle_of
 
 Promises = list[dict[str, Any]]
 KEYS_AT_ONCE = 1_000

@@ -11,11 +11,11 @@ import pyarrow.parquet as pq
 
 import wavedex as wx
 from bench.measure import expect
-from bench.prediction import cycle_of
 from bench.promised import Scale, promise
 from bench.sliding import Watched, measure_probes, run_fresh
 from bench.workload import first_slot, make_workload, same_rows
 from wavedex.log import Log
+from wavedex.plan import cycle_of
 
 Promises = list[dict[str, Any]]
 KINDS = tuple(

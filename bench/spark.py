@@ -19,7 +19,6 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import EqualTo
 from rich.console import Console
 from rich.table import Table
 
@@ -29,7 +28,7 @@ from bench.report import circumstances, write_report
 from bench.workload import SCHEMA, Workload, make_workload
 from wavedex import spark as wxs
 from wavedex.log import Log
-from wavedex.spark.source_read import PushingReader
+from wavedex.spark.source_read import Wanted, WindowReader
 from wavedex.spark.types import spark_schema
 
 SHARDS = 4
@@ -163,14 +162,14 @@ def measure_scan(spark: SparkSession, work: Workload, folder: Path, repeats: int
 
 
 def _look_up(idx: wx.WaveIndex, work: Workload) -> dict[str, int]:
-    """How many files a pushed-down key makes Spark open, of how many."""
-    reader = PushingReader(
-        idx.path, spark_schema(idx.schema), since=None, until=None, expired=False
-    )
-    every = sum(piece.files for piece in reader.partitions())
-    left = list(reader.pushFilters([EqualTo(("key",), work.probes[0])]))
-    expect(not left, "push-down")
-    return {"files": every, "files_of_a_key": sum(piece.files for piece in reader.partitions())}
+    """How many files a key that is asked for makes Spark open, of how many."""
+
+    def files(wanted: Wanted) -> int:
+        pieces = WindowReader(idx.path, spark_schema(idx.schema), wanted).partitions()
+        return sum(piece.files for piece in pieces)
+
+    one = Wanted(keys=(work.probes[0],))
+    return {"files": files(Wanted()), "files_of_a_key": files(one)}
 
 
 def measure_micro_batch(spark: SparkSession, folder: Path, batches: int) -> dict[str, Any]:

@@ -20,7 +20,7 @@ import pyarrow as pa
 from bench.command import options, publish
 from bench.growth import bends_of, growth_of
 from bench.measure import expect, repeat
-from bench.prediction import Forecast, Step, cycle_of
+from bench.prediction import Forecast, Step
 from bench.race.start import room_in
 from bench.report import circumstances
 from bench.sliding import (
@@ -33,6 +33,7 @@ from bench.sliding import (
 )
 from bench.sweep_pages import draw, markdown
 from bench.workload import same_rows
+from wavedex.plan import cycle_of
 
 __all__ = ["draw", "main", "markdown", "run"]
 

@@ -159,8 +159,7 @@ def ask_all(idx: wx.WaveIndex, days: list[pa.Table], ask: Any) -> pa.Table:
     spark = wxs.session()
     spark.sql(f"create or replace temporary view entries using wavedex options (path '{idx.path}')")
     ask("flights by destination, Spark SQL", lambda: spark.sql(BY_DESTINATION).toArrow(), top)
-    pushing = spark.read.format("wavedex").option("pushdown", "true").load(idx.path)
-    one = pushing.where(f"tailnum = '{TAIL}'")
+    one = spark.read.format("wavedex").option("key", TAIL).load(idx.path)
     ask(f"{TAIL} in the window, Spark", lambda: one.toArrow(), window.filter(mine))
     return top
 

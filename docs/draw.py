@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from drawing import EDGES, FAINT, FILLS, FONT, INK, PAPER, RULE, cross, text
 from wavedex.plan import (
     SCHEMES,
     Add,
@@ -55,12 +56,6 @@ DRAWN = {
 ROWS = tuple(1 if slot % 7 in (6, 0) else 5 for slot in range(1, WINDOW + ARRIVALS + 1))
 """The rows of slots, for schemes that weigh them: weeks with quiet ends."""
 LARGEST = max(sum(ROWS[at : at + WINDOW]) for at in range(len(ROWS)))
-
-# Okabe and Ito's colours, which can be told apart by nearly everybody; a darker edge for each.
-FILLS = ("#6db3e0", "#f0b84a", "#5cc2a0", "#dc9fc2")
-EDGES = ("#2f6f99", "#a0741a", "#1f7a5c", "#97557b")
-PAPER, INK, FAINT, RULE = "#fbfaf7", "#26241f", "#77736a", "#dcd8ce"
-FONT = "font-family='ui-sans-serif, Helvetica, Arial, sans-serif'"
 
 LEFT, TOP, RIGHT = 58, 62, 20
 CELL_W, CELL_H, LANE_H = 38, 16, 13
@@ -167,19 +162,20 @@ class Picture:
         promise = "hard window" if planner.hard else "soft window"
         parts = [
             f"<rect width='{self.width}' height='{self.height}' rx='8' fill='{PAPER}'/>",
-            _text(LEFT, 24, planner.name, size=16, weight=700),
-            _text(
+            text(LEFT, 24, planner.name, size=16, weight=700),
+            text(
                 LEFT,
                 43,
                 f"W = {planner.window} slots in n = {planner.indexes} sub-indexes, {promise}"
                 + ", 5 rows a slot and 1 at the ends of weeks" * planner.weighs,
+                size=12,
                 fill=FAINT,
             ),
-            _text(LEFT - 8, TOP - 6, "slot held", size=10, fill=FAINT, anchor="end"),
+            text(LEFT - 8, TOP - 6, "slot held", fill=FAINT, anchor="end"),
         ]
         for slot in range(1, self.newest + 1):
             y = self._y(slot) + CELL_H / 2 + 3.5
-            parts.append(_text(LEFT - 8, y, str(slot), size=10, fill=FAINT, anchor="end"))
+            parts.append(text(LEFT - 8, y, str(slot), fill=FAINT, anchor="end"))
         for column, step in enumerate(self.steps):
             middle = self._x(column) + CELL_W / 2
             label = str(step.state.newest)
@@ -187,7 +183,7 @@ class Picture:
                 f"<path d='M{self._x(column)} {TOP}V{self.bottom}' stroke='{RULE}' stroke-width='1'/>"
             )
             parts.append(
-                _text(middle, self.bottom + 15, label, size=11, weight=700, anchor="middle")
+                text(middle, self.bottom + 15, label, size=11, weight=700, anchor="middle")
             )
         right = self._x(len(self.steps))
         parts.append(
@@ -195,11 +191,10 @@ class Picture:
             f"stroke='{RULE}' stroke-width='1' fill='none'/>"
         )
         parts.append(
-            _text(
+            text(
                 LEFT,
                 self.bottom + 31,
                 f"newest slot: {self.planner.window} is the first full window, then a column for each arrival",
-                size=10,
                 fill=FAINT,
             )
         )
@@ -211,7 +206,7 @@ class Picture:
             for number, (name, slots) in enumerate(step.state.indexes.items()):
                 for slot in sorted(slots):
                     parts += self._cell(column, step, number, name, slot)
-            parts += [_cross(self._x(column) + 9, self._y(slot) + 8) for slot in step.deleted]
+            parts += [cross(self._x(column) + 9, self._y(slot) + 8) for slot in step.deleted]
         return parts
 
     def _cell(self, column: int, step: Step, number: int, name: str, slot: int) -> list[str]:
@@ -224,7 +219,7 @@ class Picture:
         if slot in step.indexed.get(name, ()):
             parts.append(f"<circle cx='{x + 8}' cy='{middle}' r='3' fill='{INK}'/>")
         if column == 0 or slot == step.state.newest:
-            parts.append(_text(x + 15, middle + 3.5, name, size=10))
+            parts.append(text(x + 15, middle + 3.5, name))
         return parts
 
     def _edge_of_window(self) -> list[str]:
@@ -240,10 +235,10 @@ class Picture:
         if not self.lanes:
             return []
         about = "temporaries once the slot was prepared for: a square for each slot that they hold"
-        parts = [_text(LEFT, self.lanes_top - 5, about, size=10, fill=FAINT)]
+        parts = [text(LEFT, self.lanes_top - 5, about, fill=FAINT)]
         for lane, name in enumerate(self.lanes):
             y = self.lanes_top + lane * LANE_H
-            parts.append(_text(LEFT - 8, y + 9.5, name, size=10, fill=FAINT, anchor="end"))
+            parts.append(text(LEFT - 8, y + 9.5, name, fill=FAINT, anchor="end"))
             line = f"M{LEFT} {y + LANE_H}H{self._x(len(self.steps))}"
             parts.append(f"<path d='{line}' stroke='{RULE}'/>")
             for column, step in enumerate(self.steps):
@@ -255,7 +250,7 @@ class Picture:
         if slots is None:
             return []
         if not slots:
-            return [_text(self._x(column) + 3, y + 9.5, "empty", size=8, fill=FAINT)]
+            return [text(self._x(column) + 3, y + 9.5, "empty", size=8, fill=FAINT)]
         parts = []
         names = list(step.state.indexes)
         marked = step.prepared.get(name, set())
@@ -276,26 +271,26 @@ class Picture:
             parts.append(
                 f"<rect x='{x}' y='{y}' width='16' height='11' rx='2' fill='{FILLS[number]}'/>"
             )
-            parts.append(_text(x + 20, y + 9.5, name, size=10))
+            parts.append(text(x + 20, y + 9.5, name))
             x += 42
         parts.append(f"<circle cx='{x + 8}' cy='{y + 5.5}' r='3' fill='{INK}'/>")
         ahead = any(step.prepared for step in self.steps)
         about = "indexed for this arrival" + ("; in a temporary, ahead of later ones" * ahead)
-        parts.append(_text(x + 16, y + 9.5, about, size=10))
+        parts.append(text(x + 16, y + 9.5, about))
         x, y = LEFT, y + 18
         parts.append(
             f"<path d='M{x} {y + 5.5}h24' stroke='{INK}' stroke-width='1.6' stroke-dasharray='5 3'/>"
         )
-        parts.append(_text(x + 30, y + 9.5, "below the line a slot has expired", size=10))
+        parts.append(text(x + 30, y + 9.5, "below the line a slot has expired"))
         x += 212
         if self.planner.needs_delete:
-            parts.append(_cross(x + 8, y + 5.5))
-            parts.append(_text(x + 18, y + 9.5, "and was deleted from its sub-index", size=10))
+            parts.append(cross(x + 8, y + 5.5))
+            parts.append(text(x + 18, y + 9.5, "and was deleted from its sub-index"))
         if not self.planner.hard:
             size = f"x='{x}' y='{y}' width='16' height='11' rx='2'"
             parts.append(f"<rect {size} fill='{FILLS[0]}'/>")
             parts.append(f"<rect {size} fill='url(#expired)' stroke='{EDGES[0]}'/>")
-            parts.append(_text(x + 22, y + 9.5, "and is still held, hidden from queries", size=10))
+            parts.append(text(x + 22, y + 9.5, "and is still held, hidden from queries"))
         return parts
 
 
@@ -303,26 +298,6 @@ def _lanes(steps: Sequence[Step]) -> list[str]:
     """The names of all temporaries that there ever are, by letter and number."""
     names = {name for step in steps for name in step.state.temps}
     return sorted(names, key=lambda name: (name[:1], len(name), name))
-
-
-def _cross(x: float, y: float) -> str:
-    return f"<path d='M{x - 3} {y - 3}l6 6m0 -6l-6 6' stroke='{INK}' stroke-width='1.4'/>"
-
-
-def _text(
-    x: float,
-    y: float,
-    text: str,
-    *,
-    size: int = 12,
-    weight: int = 400,
-    fill: str = INK,
-    anchor: str = "start",
-) -> str:
-    return (
-        f"<text x='{x}' y='{y}' font-size='{size}' font-weight='{weight}' fill='{fill}' "
-        f"text-anchor='{anchor}'>{text}</text>"
-    )
 
 
 def pictures() -> dict[str, str]:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from drawing import EDGES, FAINT, FILLS, FONT, INK, PAPER, cross, text
 from wavedex.plan import Delete, Grid, GridState, grid, touched
 
 PICTURES = Path(__file__).parent / "pictures"
@@ -22,11 +23,6 @@ PANELS = {
     "chronological": grid("rebuild", WINDOW, SIDE, SIDE, ("chronological", "chronological")),
     "lazy: births are a wave": grid("lazy-rebuild", WINDOW, SIDE, SIDE),
 }
-# Okabe and Ito's colours, which can be told apart by nearly everybody; a darker edge for each.
-FILLS = ("#6db3e0", "#f0b84a", "#5cc2a0", "#dc9fc2")
-EDGES = ("#2f6f99", "#a0741a", "#1f7a5c", "#97557b")
-PAPER, INK, FAINT = "#fbfaf7", "#26241f", "#77736a"
-FONT = "font-family='ui-sans-serif, Helvetica, Arial, sans-serif'"
 SQUARE, LEFT, TOP, BETWEEN = 21, 44, 74, 56
 PANEL = SQUARE * (WINDOW + 1)
 
@@ -79,7 +75,7 @@ class Panel:
             place = f"x='{x - 7}' y='{y - 7}' width='{SQUARE - 2}' height='{SQUARE - 2}' rx='2'"
             return [f"<rect {place} fill='url(#over)'/>"]
         if is_over:
-            return [f"<path d='M{x - 3} {y - 3}l6 6m0 -6l-6 6' stroke='{INK}' stroke-width='1.4'/>"]
+            return [cross(x, y)]
         return []
 
     def _axes(self) -> list[str]:
@@ -108,31 +104,13 @@ def cell_of(planner: Grid, state: GridState, birth: int, death: int) -> str:
     return next(name for name in cells if death in state.indexes[name])
 
 
-def text(
-    x: float,
-    y: float,
-    said: str,
-    *,
-    size: int = 10,
-    weight: int = 400,
-    fill: str = INK,
-    anchor: str = "start",
-) -> str:
-    """A line of text."""
-    return (
-        f"<text x='{x}' y='{y}' font-size='{size}' font-weight='{weight}' fill='{fill}' "
-        f"text-anchor='{anchor}'>{said}</text>"
-    )
-
-
 def legend(top: int) -> list[str]:
     """What the signs mean."""
-    cross = f"<path d='M{LEFT + 107} {top - 7}l6 6m0 -6l-6 6' stroke='{INK}' stroke-width='1.4'/>"
     place = f"x='{LEFT + 190}' y='{top - 9}' width='12' height='12' rx='2'"
     return [
         f"<circle cx='{LEFT + 4}' cy='{top - 4}' r='3' fill='{INK}'/>",
         text(LEFT + 12, top, "arrives"),
-        cross,
+        cross(LEFT + 110, top - 4),
         text(LEFT + 120, top, "expires"),
         f"<rect {place} fill='{FILLS[0]}'/><rect {place} fill='url(#over)'/>",
         text(LEFT + 208, top, "is over, and held until its line of cells is thrown away"),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import gc
+
+import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
@@ -13,3 +16,10 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("fixed")
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _only_what_is_new_is_looked_through_for_garbage():
+    """Thousands of collected tests make a look at everything take half a second, and many tests ask for one."""
+    gc.collect()
+    gc.freeze()

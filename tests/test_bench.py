@@ -284,17 +284,30 @@ def test_lifetimes_are_measured_checked_and_judged_and_can_be_resumed(tmp_path, 
     assert json.loads(path.read_text()) == report
     assert [each["method"] for each in report["papers"]] == LIVES
     assert {each["n"] for each in report["large"]} == {9, 25}
-    counted = ("bytes of", "squared deviations", "what `", "look-ups for hidden")
+    counted = ("bytes of", "squared deviations", "what `")
     met = {each["name"]: each["met"] for each in report["targets"]}
     missed = [name for name in met if name.startswith(counted) and not met[name]]
     assert missed == ["bytes of `count-rebuild` 2x2 to `r-ins`, 100 keys"]  # It examines more.
-    assert sum(name.startswith(counted) for name in met) == 11
+    assert sum(name.startswith(counted) for name in met) == 10
     printed = capsys.readouterr().out
     assert "| 2x2 | `rebuild` |" in printed
     again = main([*small, "r-exp", "--resume", *where])
     assert again["papers"][:-1] == report["papers"]
     assert again["papers"][-1]["method"] == "r-exp"
     assert again["peers"] == report["peers"]
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_probes_with_hidden_rows_are_measured_beside_those_without(tmp_path, capsys):
+    from bench.hidden import main
+
+    path = tmp_path / "hidden.json"
+    report = main(["--quick", "--json", str(path), "--folder", str(tmp_path)])
+    assert report["checked"]
+    assert json.loads(path.read_text()) == report
+    assert len(report["results"]) == len(report["targets"]) == 4
+    assert all(each["hidden_rows"] > 0 for each in report["results"])
+    assert "| `no-rebuild` | yes |" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -333,3 +346,19 @@ def test_rows_for_clickhouse_are_compared_whatever_their_order():
     course.check(3, key, rows.select(rows.column_names[::-1]))
     with pytest.raises(WrongAnswer):
         course.check(3, key, rows.slice(1))
+
+
+def test_cold_windows_and_windows_afar_are_measured_and_checked(tmp_path, capsys):
+    from bench.afar import main as measure_afar
+    from bench.cold import main as measure_cold
+
+    few = ["--contestants", "sqlite", "--folder", str(tmp_path)]
+    cold = measure_cold(["--quick", *few, "--json", str(tmp_path / "cold.json")])
+    assert cold["results"]["sqlite"]["cold"]["first"]["ms"] > 0
+    afar = measure_afar(
+        ["--quick", "--folder", str(tmp_path), "--json", str(tmp_path / "afar.json")]
+    )
+    for found in afar["results"].values():
+        assert 0 < found["second"]["kb"] < found["first"]["kb"] < found["whole"]["kb"]
+        assert found["again"]["ranges"] == 0
+    assert "first probe ms" in capsys.readouterr().out

@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 
-from wavedex.plan import SCHEMES, options_of, scheme
+from wavedex.plan import SCHEMES, cycle_of, options_of, scheme
 
 ROOT = Path(__file__).parents[1]
 SHAPES = ((7, 3), (8, 2))
@@ -64,7 +64,7 @@ def test_a_prediction_that_forgets_the_merges_is_noticed(monkeypatch):
 
 @pytest.mark.parametrize("name", BLIND)
 def test_after_a_cycle_the_costs_come_again(name):
-    from bench.prediction import Forecast, cycle_of
+    from bench.prediction import Forecast
 
     for window, indexes in (*SHAPES, (14, 4), (9, 9)):
         planner = spread_out(name, window, indexes)
@@ -82,8 +82,6 @@ def test_after_a_cycle_the_costs_come_again(name):
 
 
 def test_cycles_are_those_of_the_clusters():
-    from bench.prediction import cycle_of
-
     assert cycle_of(scheme("wata", 14, 4)) == 13
     assert cycle_of(scheme("wata", 7, 4)) == 2
     assert cycle_of(scheme("del", 12, 4)) == 3
@@ -91,7 +89,7 @@ def test_cycles_are_those_of_the_clusters():
 
 
 def test_a_window_that_is_filled_slot_by_slot_costs_what_a_filled_one_does():
-    from bench.prediction import Forecast, cycle_of
+    from bench.prediction import Forecast
 
     for name in BLIND:
         planner = spread_out(name, 7, 3)
@@ -261,3 +259,31 @@ def test_changes_of_mind_and_erasures_are_measured_and_checked(tmp_path):
     assert report["changes"]["scheme, drained"]["bytes"] == 0
     assert report["changes"]["twice the shards"]["bytes"] > 0
     assert json.loads((tmp_path / "changing.json").read_text())["changes"] == report["changes"]
+
+
+def test_texts_are_hashed_as_the_package_does_before_a_time_counts(tmp_path):
+    from bench.hashes import main, markdown
+
+    report = main(["--quick", "--json", str(tmp_path / "hashes.json")])
+    assert json.loads((tmp_path / "hashes.json").read_text()) == report
+    assert "20,000 texts" in markdown(report)
+
+
+def test_checks_are_measured_with_and_without(tmp_path):
+    from bench.checks import WAYS, main
+
+    report = main(["--rows", "200", "--slots", "4", "--json", str(tmp_path / "checks.json")])
+    assert set(report["checks"]) == {*WAYS}
+    for found in report["checks"].values():
+        assert found["append"]["s_ratio"] > 0 < found["open and probe once"]["cpu_s_ratio"]
+
+
+def test_the_upkeep_of_the_log_is_measured_and_checked(tmp_path):
+    from bench.upkeep import main
+
+    report = main(["--quick", "--json", str(tmp_path / "upkeep.json")])
+    assert [each["kept"] for each in report["kept"]] == [2, 30]
+    assert [each["window"] for each in report["windows"]] == [10, 2_000]
+    small, large = report["windows"]
+    assert large["manifest_bytes"] < 100 * 2_000 + small["manifest_bytes"]
+    assert json.loads((tmp_path / "upkeep.json").read_text())["ratios"] == report["ratios"]

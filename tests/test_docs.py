@@ -38,6 +38,7 @@ def load(name: str) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     # A dataclass looks its own module up by name while it is being made.
     with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
         patch.setitem(sys.modules, name, module)
         spec.loader.exec_module(module)
     return module

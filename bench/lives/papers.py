@@ -3,8 +3,8 @@
 All methods take each refresh in turn.
 
 Section 4 of the paper and Section 5 of the report, with rows of a thousand bytes and lifetimes drawn evenly up to the window, of
-which about half of those born in a window live. A grid's sides must divide the refreshes of a window: 36 for 2x2, 3x3 and
-4x4, and 35 for 5x5. What is compared with a grid has the same number of sub-indexes and of refreshes.
+which about half of those born in a window live. A window has 36 refreshes, with a grid of 5x5 too, as in the report. What is
+compared with a grid has the same number of sub-indexes.
 """
 
 from __future__ import annotations
@@ -41,6 +41,8 @@ METHODS = (
 )
 NUMBERS = (4, 9, 16, 25)
 REFRESHES = 36
+WINDOW_REFRESHES = 36
+"""Into how many refreshes a window is cut."""
 CLOSE = 0.05
 """How far the bytes of `rebuild` may be from what the touched sub-indexes let expect."""
 JUDGED_BELOW = (
@@ -69,11 +71,6 @@ class Case:
     seed: int
 
 
-def slots_of(n: int) -> int:
-    """Into how many refreshes a window is cut that has so many sub-indexes."""
-    return next(slots for slots in (36, 35) if slots % round(n**0.5) == 0)
-
-
 def measure_cases(cases: Sequence[Case], folder: Path) -> list[Result]:
     """Everything about several indexes, with checked answers, which are refreshed in turn.
 
@@ -81,7 +78,7 @@ def measure_cases(cases: Sequence[Case], folder: Path) -> list[Result]:
     methods only.
     """
     case = cases[0]
-    slots = slots_of(case.n)
+    slots = WINDOW_REFRESHES
     width = max(1, case.rows // slots)
     kinds = {counted_by(each.method) for each in cases}
     lives = {kind: Lives(case.keys, slots, width, case.seed, kind) for kind in kinds}

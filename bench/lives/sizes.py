@@ -21,7 +21,7 @@ from bench.race.start import room_in
 Result = dict[str, Any]
 SCHEMA = pa.schema([("key", pa.int64()), ("born", pa.int64()), ("until", pa.int64())])
 SHAPES = ((12, 4), (12, 9), (36, 4), (36, 9), (36, 16), (35, 25))
-"""Refreshes of a window, and sub-indexes."""
+"""Refreshes of a window, and sub-indexes; the appendix has whole slots in each partition, so 5x5 is judged with 35."""
 PARTITIONS = ("round-robin", "chronological")
 UNIT_ROWS = 4
 WIDTH = 10

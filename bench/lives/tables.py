@@ -159,7 +159,6 @@ def retractions(results: list[Result]) -> str:
         "with all rows",
         "ratio (range)",
     ]
-    heads += ["parts asked", "hidden parts asked"]
     rows = [
         [
             str(each["n"]),
@@ -169,8 +168,6 @@ def retractions(results: list[Result]) -> str:
             figure(each["probe_us"]["median"]),
             figure(each["other_us"]["median"]),
             _ranged(each["ratio"]),
-            f"{each['parts_asked']:.1f}",
-            f"{each['hidden_asked']:.1f}",
         ]
         for each in results
     ]

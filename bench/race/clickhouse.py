@@ -29,10 +29,13 @@ ONE_THREAD = " settings max_threads = 1"
 class ClickHouse(Contestant):
     name = "clickhouse"
 
-    def create(self, folder: Path, window: int) -> None:
+    def reopen(self, folder: Path, window: int) -> None:
         super().create(folder, window)
         self._session = Session(str(folder / "race.chdb"))
         self._run = self._session.query
+
+    def create(self, folder: Path, window: int) -> None:
+        self.reopen(folder, window)
         self._run("create database race engine = Atomic")
         self._run(TABLE)
 

@@ -36,6 +36,10 @@ class Contestant(ABC):
         self.folder = folder
         self.window = window
 
+    def reopen(self, folder: Path, window: int) -> None:
+        """Go on, in another process, with what one of its kind has loaded, settled and closed: questions only."""
+        raise NotImplementedError(f"{self.name} cannot be opened again")
+
     @abstractmethod
     def load(self, tables: Sequence[pa.Table]) -> None:
         """Take the first W slots, all at once."""

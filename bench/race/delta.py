@@ -34,6 +34,10 @@ class Delta(Contestant):
         self._path = folder / "race.delta"
         self._syncer = Syncer(folder)
 
+    def reopen(self, folder: Path, window: int) -> None:
+        self.create(folder, window)
+        self._see()
+
     def load(self, tables: Sequence[pa.Table]) -> None:
         for table in tables:
             self._write(table, mode="append")

@@ -37,6 +37,11 @@ def bytes_written(measure: str, servers: Callable[[], list[int]]) -> int:
     return _over_all(lambda process: _count(measure, process), servers)
 
 
+def bytes_read(servers: Callable[[], list[int]]) -> int:
+    """Bytes that the disk has read for this process and for the processes of a server since they began."""
+    return _over_all(lambda process: _count("read_bytes", process), servers)
+
+
 def forget_peak_memory() -> bool:
     """Begin anew with the peak of this process's memory. Returns whether the system can do that."""
     forget = Path("/proc/self/clear_refs")

@@ -29,6 +29,9 @@ class DuckDb(Contestant):
         self._run = self._connection.execute
         self._run("set timezone = 'UTC'")
 
+    def reopen(self, folder: Path, window: int) -> None:
+        self.create(folder, window)
+
     def load(self, tables: Sequence[pa.Table]) -> None:
         self._connection.register("arriving", pa.concat_tables(tables))
         self._run("create table entries as from arriving")

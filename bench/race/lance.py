@@ -35,6 +35,10 @@ class Lance(Contestant):
         self._syncer = Syncer(folder)
         self._connection = duckdb.connect()
 
+    def reopen(self, folder: Path, window: int) -> None:
+        self.create(folder, window)
+        self._dataset = lance.dataset(self._path)
+
     def load(self, tables: Sequence[pa.Table]) -> None:
         for place, table in enumerate(tables):
             self._write(table, "append" if place else "create")

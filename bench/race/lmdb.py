@@ -47,10 +47,16 @@ class Lmdb(OfBlobs):
 
 class LmdbOneTree(Lmdb):
     name = "lmdb"
+    reads_ahead = True
+
+    def reopen(self, folder: Path, window: int) -> None:
+        self.create(folder, window)
 
     def create(self, folder: Path, window: int) -> None:
         super().create(folder, window)
-        self._env = lmdb.open(str(folder / "race.lmdb"), map_size=MAP_BYTES, max_dbs=2)
+        self._env = lmdb.open(
+            str(folder / "race.lmdb"), map_size=MAP_BYTES, max_dbs=2, readahead=self.reads_ahead
+        )
         self._rows = self._env.open_db(b"rows")
         self._keys = self._env.open_db(b"keys")
 
@@ -104,12 +110,24 @@ class LmdbOneTree(Lmdb):
             return list(reader.cursor().iternext(keys=False))
 
 
+class LmdbWithoutReadAhead(LmdbOneTree):
+    """With the option for data that is larger than memory. It takes part where that matters."""
+
+    name = "lmdb-no-read-ahead"
+    reads_ahead = False
+
+
 class LmdbBySlot(Lmdb):
     name = "lmdb-by-slot"
 
     def create(self, folder: Path, window: int) -> None:
         super().create(folder, window)
         self._open: dict[int, tuple[lmdb.Environment, lmdb.Transaction]] = {}
+
+    def reopen(self, folder: Path, window: int) -> None:
+        self.create(folder, window)
+        for slot in sorted(int(path.stem) for path in folder.glob("*.lmdb")):
+            self._see(slot)
 
     def load(self, tables: Sequence[pa.Table]) -> None:
         for table in tables:
@@ -154,6 +172,9 @@ class LmdbBySlot(Lmdb):
         sync_file(draft)
         draft.rename(self._path(slot))
         sync_file(self.folder)
+        self._see(slot)
+
+    def _see(self, slot: int) -> None:
         env = lmdb.open(str(self._path(slot)), readonly=True, lock=False)
         self._open[slot] = env, env.begin()
 

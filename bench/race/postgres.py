@@ -50,9 +50,11 @@ NO_COPY = {"adbc.postgresql.use_copy": "false"}
 class Server:
     """A PostgreSQL server with its own data and its own socket."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, is_new: bool) -> None:
         self._data = folder / "data"
-        self._data.mkdir()
+        self._is_new = is_new
+        if is_new:
+            self._data.mkdir()
         self._identity: dict[str, Any] = {}
         # Not in the folder, whose path may be longer than that of a socket is allowed to be.
         self._socket = Path(tempfile.mkdtemp(prefix="race-"))
@@ -66,7 +68,8 @@ class Server:
     def _start(self) -> None:
         if os.geteuid() == 0:
             self._become_somebody()
-        self._do("initdb", "--username=race", "--auth=trust", "--encoding=UTF8", "--no-locale")
+        if self._is_new:
+            self._do("initdb", "--username=race", "--auth=trust", "--encoding=UTF8", "--no-locale")
         options = {**OPTIONS, "unix_socket_directories": str(self._socket)}
         given = " ".join(f"-c {name}={value}" for name, value in options.items())
         self._do("pg_ctl", "--wait", f"--log={self._data / 'log'}", f"--options={given}", "start")
@@ -110,22 +113,29 @@ class PostgreSql(Contestant):
     name = "postgresql"
 
     def create(self, folder: Path, window: int) -> None:
+        self._open(folder, window, is_new=True)
+
+    def reopen(self, folder: Path, window: int) -> None:
+        self._open(folder, window, is_new=False)
+
+    def _open(self, folder: Path, window: int, is_new: bool) -> None:
         super().create(folder, window)
         self._unsettled: list[str] = []
         with contextlib.ExitStack() as opened:
-            self._server = Server(folder)
+            self._server = Server(folder, is_new)
             opened.callback(self._server.stop)
             self._writer = opened.enter_context(dbapi.connect(self._server.uri))
             self._readers = opened.enter_context(dbapi.connect(self._server.uri, autocommit=True))
             self._bulk = opened.enter_context(self._readers.cursor())
             self._single = opened.enter_context(self._readers.cursor(adbc_stmt_kwargs=NO_COPY))
+            if is_new:
+                self._bulk.execute(TABLE)
+                self._bulk.execute("create index on entries (key)")
             self._begin()
             # From here on `close` closes them; until here whatever goes wrong does.
             self._opened = opened.pop_all()
 
     def _begin(self) -> None:
-        self._bulk.execute(TABLE)
-        self._bulk.execute("create index on entries (key)")
         select = f"select {COLUMNS} from entries where key = $1"
         self._bulk.execute(f"prepare probe (bigint) as {select}")
         self._bulk.execute(f"prepare recent (bigint, timestamptz) as {select} and at >= $2")

@@ -44,6 +44,15 @@ class RocksDb(OfBlobs):
         self._synced.sync = True
         self._families: dict[int, rd.Rdict] = {}
 
+    def reopen(self, folder: Path, window: int) -> None:
+        super().create(folder, window)
+        self._cache = rd.Cache(CACHE_BYTES)
+        path, options = str(folder / "race.rocks"), self._options()
+        names = rd.Rdict.list_cf(path, options)
+        self._db = rd.Rdict(path, options, column_families=dict.fromkeys(names, options))
+        slots = sorted(int(name) for name in names if name.isdigit())
+        self._families = {slot: self._db.get_column_family(str(slot)) for slot in slots}
+
     def _options(self) -> rd.Options:
         options = rd.Options(raw_mode=True)
         options.create_if_missing(True)

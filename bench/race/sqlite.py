@@ -84,8 +84,11 @@ class SqliteOneTable(Sqlite):
     name = "sqlite"
 
     def create(self, folder: Path, window: int) -> None:
-        super().create(folder, window)
+        self.reopen(folder, window)
         self._run(f"create table entries {COLUMNS}")
+
+    def reopen(self, folder: Path, window: int) -> None:
+        super().create(folder, window)
         self._whole = self._rows("*").format("key = :key")
 
     def _rows(self, columns: str, since_slot: int | None = None) -> str:
@@ -121,6 +124,12 @@ class SqliteBySlot(Sqlite):
     def create(self, folder: Path, window: int) -> None:
         super().create(folder, window)
         self._slots: list[int] = []
+
+    def reopen(self, folder: Path, window: int) -> None:
+        self.create(folder, window)
+        tables = self._run("select name from sqlite_master where type = 'table'").fetchall()
+        self._slots = sorted(int(name.removeprefix("slot_")) for (name,) in tables)
+        self._note()
 
     def _rows(self, columns: str, since_slot: int | None = None) -> str:
         slots = (slot for slot in self._slots if since_slot is None or slot >= since_slot)

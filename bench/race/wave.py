@@ -13,8 +13,10 @@ import os
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from functools import cached_property
 from pathlib import Path
 
+import duckdb
 import pyarrow as pa
 
 import wavedex as wx
@@ -47,12 +49,22 @@ class Wave(Contestant):
     update: str
     format = "arrow"
 
-    def create(self, folder: Path, window: int) -> None:
+    def reopen(self, folder: Path, window: int) -> None:
+        self._begin(folder, window)
+        self._idx = wx.open(folder / "race.wx")
+
+    def _begin(self, folder: Path, window: int) -> None:
         super().create(folder, window)
         self._durable = threading.Event()
         self._appender = ThreadPoolExecutor(max_workers=1)
         self._append: Future[object] | None = None
-        self._connection = connect()
+
+    @cached_property
+    def _connection(self) -> duckdb.DuckDBPyConnection:
+        return connect()
+
+    def create(self, folder: Path, window: int) -> None:
+        self._begin(folder, window)
         self._idx = wx.WaveIndex.create(
             folder / "race.wx",
             SCHEMA,

@@ -42,31 +42,40 @@ from wavedex.index import (
 from wavedex.index.opening import open_index
 from wavedex.index.tuning import Tuning, tune
 from wavedex.store.codes import split_codes
+from wavedex.store.server_address import trust_server
 
 __version__ = "0.1.0"
 
 
 @overload
 def open(  # noqa: A001 - the contract's name
-    path: str | os.PathLike[str], *, surroundings: Surroundings | None = None
+    path: str | os.PathLike[str], *, check: bool = False, surroundings: Surroundings | None = None
 ) -> Any: ...
 @overload
 def open(  # noqa: A001
-    path: str | os.PathLike[str], *, commit: int, surroundings: Surroundings | None = None
+    path: str | os.PathLike[str],
+    *,
+    commit: int,
+    check: bool = False,
+    surroundings: Surroundings | None = None,
 ) -> Snapshot: ...
 def open(  # noqa: A001
     path: str | os.PathLike[str],
     *,
     commit: int | None = None,
+    check: bool = False,
     surroundings: Surroundings | None = None,
 ) -> Any:
     """Open the index at a path or URI, to read from it and to write to it; with `commit`, as that commit left it.
+
+    With `check`, every file that is opened to be read is checked once, all of it, before it is answered from: an answer is
+    then what was written, or Damaged. Without it damage is found when files are merged or rewritten, and by `verify`.
 
     It is a WaveIndex or a LifetimeIndex, as it was created. Raises NotAnIndex where there is none, CommitGone where that commit
     is not kept, NewerFormat or OlderFormat where another Wavedex wrote it, BadPath or DiskFailed where a URI names no place
     or one that cannot be reached.
     """
-    index = open_index(path, surroundings=surroundings)
+    index = open_index(path, surroundings=surroundings, check=check)
     return index if commit is None else index.snapshot(commit)
 
 
@@ -85,5 +94,6 @@ __all__ = [
     "errors",
     "open",
     "split_codes",
+    "trust_server",
     "tune",
 ]

@@ -3,7 +3,8 @@
 A refresh at time k * r inserts what came since the last one and expires what is over by now, and a row is over at the very
 instant of its end. So the slots of a lifetime index are open at their beginnings and closed at their ends, the other way
 round from those of a wave index, and a refresh deals with exactly one of them. Slots of equal length only: the bound on
-lifetimes is a number of them.
+lifetimes is a number of them, and so days and weeks are those of UTC. What a time without a zone means is said by the zone
+of the index, as it is for a wave index.
 
 >>> import pyarrow as pa
 >>> refreshes = ends(pa.int64(), 2)
@@ -13,7 +14,7 @@ lifetimes is a number of them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date
 from typing import Any
 
@@ -32,9 +33,13 @@ _FAR = 2**62
 
 @dataclass(frozen=True)
 class Ends(Slotting):
-    """The slots of `base`, each moved by one ordinal so that it holds its end, and numbered by it."""
+    """The slots of `base`, each moved by one ordinal so that it holds its end, and numbered by it.
+
+    Times that are given without a zone are local to `zone`, which need not be that of the slots.
+    """
 
     base: Slotting
+    zone: str = "UTC"
 
     kind = "ends"
 
@@ -60,7 +65,10 @@ class Ends(Slotting):
         return int(self.base.slots_of(np.array([instant]))[0])
 
     def instant(self, now: object) -> int:
-        """The ordinal that an instant means: a number for slots of numbers, else a datetime or a date. Raises BadTime."""
+        """The ordinal that an instant means: a number for slots of numbers, else a datetime or a date. Raises BadTime.
+
+        A datetime without a zone is local to that of the index.
+        """
         counts = isinstance(self.base, Numbers)
         try:
             when = read_time(now)
@@ -75,11 +83,7 @@ class Ends(Slotting):
             if not -_FAR < when < _FAR:
                 raise BadTime(f"now={now!r} is too far away. Give a number between -2^62 and 2^62.")
             return when
-        if isinstance(when, Moment) and when.aware and not getattr(self.base, "aware", True):
-            raise BadTime(
-                f"now={now!r} has a zone, and the times of this index have none. Give a clock's time as they are."
-            )
-        first, stop = self.base._span(when)
+        first, stop = self._span(when)
         # A moment between two ordinals counts as the earlier one.
         return first if first < stop else stop - 1
 
@@ -104,7 +108,7 @@ class Ends(Slotting):
         return self.base.length(duration)
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": self.kind, "base": self.base.to_json()}
+        return {"kind": self.kind, "base": self.base.to_json(), "zone": self.zone}
 
     def _range(self, value: object) -> tuple[int, int]:
         """As of any slots; but where times are numbers, a number is a time, as it is for `instant`."""
@@ -121,18 +125,20 @@ class Ends(Slotting):
         return self.base._begin(slot - 1) + 1
 
     def _span(self, when: date | Moment) -> tuple[int, int]:
-        if isinstance(self.base, Numbers):
+        if not isinstance(self.base, Calendar | Durations):
             raise BadTime("The times of this index are numbers: give since and until as numbers.")
-        return self.base._span(when)
+        return replace(self.base, zone=self.zone)._span(when)
 
     def _name(self, slot: int) -> str:
         return self.base._name(slot)
 
 
-def ends(time_type: pa.DataType, refresh: str | int, origin: Any = None) -> Ends:
-    """The slots between refreshes of a column of this type. Raises BadDefinition."""
+def ends(time_type: pa.DataType, refresh: str | int, origin: Any = None, zone: str = "UTC") -> Ends:
+    """The slots between refreshes of a column of this type, in a zone. Raises BadDefinition."""
     try:
-        base = slots.slotting(time_type, refresh, "UTC", origin)
+        # A day of a zone may have 23 or 25 hours, and refreshes are equally far apart: days are those of UTC.
+        is_daily = isinstance(slots.slotting(time_type, refresh, zone), Calendar)
+        base = slots.slotting(time_type, refresh, "UTC" if is_daily else zone, origin)
     except BadDefinition as error:
         # What is called a slot there is called a refresh here.
         raise BadDefinition(str(error).replace("slot=", "refresh=")) from None
@@ -140,11 +146,11 @@ def ends(time_type: pa.DataType, refresh: str | int, origin: Any = None) -> Ends
         raise BadDefinition(
             f"refresh={refresh!r} is not always as long. Give weeks, days, hours, minutes or seconds."
         )
-    return Ends(base)
+    return Ends(base) if isinstance(base, Numbers) else Ends(base, zone)
 
 
 def from_json(data: dict[str, Any]) -> Ends:
     """The slots that `to_json` described. Raises BadDefinition."""
     if data.get("kind") != Ends.kind:
         raise BadDefinition(f"This does not describe slots of refreshes: {data!r}.")
-    return Ends(slots.from_json(data["base"]))
+    return Ends(slots.from_json(data["base"]), data["zone"])

@@ -59,6 +59,14 @@ class PackageFailed(WavedexError):
     """A package that holds sub-indexes refused a change or an answer, or did not answer at all."""
 
 
+class ServerNotTrusted(WavedexError):
+    """An index names a server that nobody else has asked for, so it was not connected to."""
+
+
+class SchemaTaken(WavedexError):
+    """A schema on a server belongs to another index, or to no index at all."""
+
+
 class SparkMissing(PackageMissing):
     """Something needs Spark, and it is not installed."""
 
@@ -69,6 +77,10 @@ class AlreadyExists(WavedexError):
 
 class NotAnIndex(WavedexError):
     """The path holds no index."""
+
+
+class NotOurs(WavedexError):
+    """The folder of an index has a link or a name in it that Wavedex did not make and that could lead out of it."""
 
 
 class BadPath(WavedexError):
@@ -157,6 +169,10 @@ class TooLarge(WavedexError):
 
 class ConcurrentWrite(WavedexError):
     """Another writer is at work on the index, or committed first."""
+
+
+class UnsafeStore(WavedexError):
+    """A store does not keep two writers apart, and nobody has said that there is only one."""
 
 
 class AnotherStream(WavedexError):

@@ -316,7 +316,12 @@ def slotting(
     `slot` is a width for a column of integers, else a unit from second to year with or without a number before it. Slot 0
     starts at `origin`: 1970-01-01 in the zone if not given, for weeks the Monday after it, for integers 0.
     """
-    _check_zone(zone)
+    check_zone(zone)
+    if zone != "UTC" and (time_type is None or pa.types.is_integer(time_type)):
+        raise BadDefinition(
+            f"zone={zone!r} is for an index whose time is a timestamp or a date; here slots are numbers. Leave it out: "
+            "times without a zone in other columns then mean UTC."
+        )
     try:
         given = None if origin is None else read_time(origin)
     except (ValueError, TypeError) as error:
@@ -371,7 +376,7 @@ def from_json(data: dict[str, Any]) -> Slotting:
     try:
         kind = {k.kind: k for k in (Numbers, Durations, Calendar)}[fields.pop("kind")]
         if kind is not Numbers:
-            _check_zone(fields["zone"])
+            check_zone(fields["zone"])
         if kind is Calendar:
             fields["origin"] = date.fromisoformat(fields["origin"])
         slots = kind(**fields)
@@ -468,7 +473,8 @@ def _origin_date(given: date | Moment, unit: str, zone: str) -> date:
     return given
 
 
-def _check_zone(name: str) -> None:
+def check_zone(name: str) -> None:
+    """Raise BadDefinition where there is no such zone."""
     try:
         ZoneInfo(name)
     except (KeyError, ValueError, OSError, TypeError, AttributeError) as error:

@@ -417,7 +417,7 @@ def test_migrate_changes_method_grid_and_partition(run, mine):
 @pytest.mark.parametrize(
     ("options", "code", "why"),
     [
-        (["--grid", "3x3"], 1, "rows is 3"),
+        (["--grid", "1x3"], 1, "rows is 1"),
         (["--grid", "two"], 2, "is not rows x columns"),
         (["--partition", "random"], 2, "is not BIRTHS,DEATHS"),
         (["--partition", "random,rounds"], 1, "there is no partition 'rounds'"),

@@ -93,8 +93,8 @@ def test_the_example_of_the_page_on_grids_is_what_is_printed(run):
 @pytest.mark.parametrize(
     ("args", "said"),
     [
-        (["rebuild", "--grid", "3x2"], "rows is 3: give rebuild 2, 4 or 8"),
-        (["rebuild", "--grid", "2x0"], "columns is 0: give rebuild 2, 4 or 8"),
+        (["rebuild", "--grid", "9x2"], "rows is 9: give rebuild between 2 and 8"),
+        (["rebuild", "--grid", "2x0"], "columns is 0: give rebuild between 2 and 8"),
         (["r-exp", "--indexes", "9"], "columns is 9: give r-exp between 1 and 8"),
         (["r-ins", "--grid", "2x2"], "columns is 2: give r-ins 1"),
         (["reindex", "--grid", "2x2"], "there is no method 'reindex'"),

@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+import shutil
 
 import pyarrow as pa
 import pytest
@@ -141,3 +142,18 @@ def test_all_keys_between_two_are_looked_up_together(run, sales):
     assert {row["user"] for row in found} == {"ann", "bob"}
     assert len(found) == 2 + 6 + 7
     assert run("probe", sales, "b", "--to", "a").stderr == "No rows.\n"
+
+
+@pytest.mark.parametrize("command", [["probe", "ann"], ["scan"]])
+def test_with_check_nothing_is_answered_from_a_damaged_file(run, sales, tmp_path, command):
+    shutil.copytree(sales, tmp_path / "copy.wx")
+    name, *key = command
+    checked = run(name, tmp_path / "copy.wx", *key, "--check", "--json")
+    assert lines(checked) == lines(run(name, tmp_path / "copy.wx", *key, "--json"))
+    for file in (tmp_path / "copy.wx" / "data").glob("*.arrow"):
+        data = bytearray(file.read_bytes())
+        data[len(data) // 2] ^= 1
+        file.write_bytes(data)
+    result = run(name, tmp_path / "copy.wx", *key, "--check")
+    assert result.exit_code == 1
+    assert "The index is damaged" in result.stderr

@@ -1,8 +1,9 @@
-"""Row groups of Parquet files are so small here that a few rows cross from one to the next."""
+"""Row groups of Parquet files are so small here that a few rows cross from one to the next; one server serves all."""
 
 from __future__ import annotations
 
 import pytest
+from postgresql_server import Server
 
 from wavedex.store import parquet
 
@@ -14,3 +15,10 @@ collect_ignore = ["toy_package.py"]
 def small_row_groups(monkeypatch):
     monkeypatch.setattr(parquet, "GROUP_ROWS", 3)
     monkeypatch.setattr(parquet, "PIECE_GROUPS", 2)
+
+
+@pytest.fixture(scope="session")
+def server():
+    started = Server()
+    yield started
+    started.remove()

@@ -268,3 +268,19 @@ def check_changes(path: Path, **how: Any) -> None:
     index.amend(table(late))
     changes = index.changes(before).read_all().drop_columns(["_commit"]).to_pylist()
     assert same_rows(changes, [{**row, "_change": 1} for row in late])
+
+
+def check_odd_names(path: Path, format: str) -> None:  # noqa: A002 - as everywhere
+    """Columns that are called as a query might call its own values are looked up, all at once, and erased."""
+    names = ["k0", "k1", "wanted", "Wanted_0", "wanted__1", "entries", "v0", "order"]
+    schema = pa.schema([("t", pa.int64()), *((name, pa.int64()) for name in names)])
+    index = wx.WaveIndex.create(
+        path, schema, key=["k1", "wanted"], time="t", slot=10, window=3, format=format
+    )
+    rows = [{"t": slot * 10, **dict.fromkeys(names, slot)} for slot in (1, 2, 3)]
+    for row in rows:
+        index.append(pa.Table.from_pylist([row], schema))
+    assert same_rows(index.probe_many([(1, 1), (3, 3), (1, 3)]).to_pylist(), [rows[0], rows[2]])
+    assert same_rows(index.probe_range((2, 0), (3, 3)).to_pylist(), rows[1:])
+    assert index.erase([(2, 2)]).rows == 1
+    assert same_rows(index.scan().read_all().to_pylist(), [rows[0], rows[2]])

@@ -158,10 +158,10 @@ class CountingFiles(Files):
         self.opened: set[str] = set()
         self.bytes = 0
 
-    def map(self, ref):
+    def open(self, ref):
         self.opened.add(ref.name)
         self.bytes += ref.bytes
-        return super().map(ref)
+        return super().open(ref)
 
 
 def files_of(manifest: Manifest, slot: int) -> set[str]:

@@ -11,6 +11,7 @@ from hypothesis import given, seed, settings
 from hypothesis import strategies as st
 from life_oracle import CountOracle
 from life_rows import COUNTED, SIZES, counted_rows, make_counted, table
+from matrix import RUNS_ALL
 
 import wavedex as wx
 from wavedex import errors
@@ -42,7 +43,7 @@ steps = st.lists(
 @pytest.mark.parametrize("method", METHODS)
 def test_whatever_the_rates_do_the_answers_are_those_of_a_plain_list(tmp_path, method):
     @seed(7)
-    @settings(max_examples=15)
+    @settings(max_examples=15 if RUNS_ALL else 8)
     @given(steps, st.integers(0, 2**32))
     def walk(plan, number):
         rng = random.Random(number)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from matrix import in_turn
 from ways import CASES, CHAINED, SQLITE, WAYS, told
 
 import wavedex as wx
@@ -93,8 +94,7 @@ DISKS = {
 }
 
 
-@pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET, *IN_CHAINS])
+@pytest.mark.parametrize(("scheme", "way", "disk"), in_turn(DISKS, [*CASES, *PARQUET, *IN_CHAINS]))
 def test_a_crash_in_an_append_leaves_the_old_window_or_the_new_one(tmp_path, scheme, way, disk):
     oracle = make(tmp_path / "origin", scheme, way, range(1, WINDOW + 4))
     old = oracle.rows()
@@ -110,8 +110,7 @@ def test_a_crash_in_an_append_leaves_the_old_window_or_the_new_one(tmp_path, sch
     assert changes > 8
 
 
-@pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize(("update", "disk"), in_turn(DISKS, TECHNIQUES))
 def test_a_crash_in_an_append_of_several_slots_leaves_the_old_window_or_the_new_one(
     tmp_path, update, disk
 ):
@@ -128,8 +127,7 @@ def test_a_crash_in_an_append_of_several_slots_leaves_the_old_window_or_the_new_
     )
 
 
-@pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize(("update", "disk"), in_turn(DISKS, TECHNIQUES))
 def test_a_crash_in_the_first_append_leaves_an_empty_index_or_a_full_one(tmp_path, update, disk):
     make(tmp_path / "origin", "reindex++", update, range(0))
     following = [row for slot in range(1, WINDOW + 1) for row in rows_of(slot)]
@@ -140,9 +138,9 @@ def test_a_crash_in_the_first_append_leaves_an_empty_index_or_a_full_one(tmp_pat
     crash_everywhere(tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, [], following)
 
 
-@pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize("update", TECHNIQUES)
-@pytest.mark.parametrize("scheme", ["wata", "reindex++", "del"])
+@pytest.mark.parametrize(
+    ("scheme", "update", "disk"), in_turn(DISKS, ["wata", "reindex++", "del"], TECHNIQUES)
+)
 def test_a_crash_in_an_amendment_leaves_the_old_window_or_the_new_one(
     tmp_path, scheme, update, disk
 ):
@@ -161,8 +159,7 @@ def test_a_crash_in_an_amendment_leaves_the_old_window_or_the_new_one(
     )
 
 
-@pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize(("update", "disk"), in_turn(DISKS, TECHNIQUES))
 def test_a_crash_in_a_vacuum_loses_nothing(tmp_path, update, disk):
     oracle = make(tmp_path / "origin", "rata", update, range(1, WINDOW + 4))
 

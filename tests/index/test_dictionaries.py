@@ -16,6 +16,7 @@ import pytest
 import wavedex as wx
 from wavedex import errors
 from wavedex.index import readable
+from wavedex.store import parquet
 from wavedex.store.codes import WORDS_MAX
 
 ROWS = WORDS_MAX + 5_000
@@ -29,6 +30,12 @@ SCHEMA = pa.schema(
         ("many", pa.string()),
     ]
 )
+
+
+@pytest.fixture(autouse=True)
+def row_groups_of_some_size(monkeypatch):
+    """These parts are large: of row groups of a few rows there would be tens of thousands."""
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 1_024)
 
 
 def rows_of(day, rows=ROWS, seed=0):

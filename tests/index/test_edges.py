@@ -4,6 +4,7 @@ and interrupts."""
 from __future__ import annotations
 
 import errno
+import signal
 import threading
 
 import pyarrow as pa
@@ -114,24 +115,17 @@ def test_of_two_that_create_an_index_at_once_the_second_is_refused(tmp_path):
     assert wx.open(tmp_path / "x").probe(1).num_rows == 1
 
 
-def test_an_append_interrupted_as_a_thread_starts_keeps_the_lock_until_it_writes_no_more(
-    tmp_path, monkeypatch
-):
+def test_an_append_interrupted_as_a_thread_writes_keeps_the_lock_until_it_writes_no_more(tmp_path):
     make(tmp_path / "x", update="in-place", shards=2, window=6).append(rows(0, 1, 2, 3))
     writing, refused = threading.Event(), threading.Event()
-    start = threading.Thread.start
 
     class Blocked(Files):
         def create(self, name, fill):
-            writing.set()
+            if not writing.is_set():
+                writing.set()
+                signal.raise_signal(signal.SIGINT)
             assert refused.wait(60)
             return super().create(name, fill)
-
-    def interrupted_start(thread):
-        start(thread)
-        if thread is not other:
-            assert writing.wait(60)
-            raise KeyboardInterrupt
 
     def second_writer() -> None:
         assert writing.wait(60)
@@ -141,12 +135,10 @@ def test_an_append_interrupted_as_a_thread_starts_keeps_the_lock_until_it_writes
 
     index = wx.open(tmp_path / "x", surroundings=wx.Surroundings(files=Blocked))
     other = threading.Thread(target=second_writer)
-    monkeypatch.setattr(threading.Thread, "start", interrupted_start)
     other.start()
     with pytest.raises(KeyboardInterrupt):
         index.append(rows(4, 5))
     other.join()
-    monkeypatch.undo()
     assert refused.is_set()
     survivor = wx.open(tmp_path / "x")
     survivor.append(rows(4, 5))

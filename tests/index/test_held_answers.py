@@ -7,6 +7,7 @@ import random
 
 import pyarrow as pa
 import pytest
+from matrix import in_turn
 from ways import WAYS
 
 import wavedex as wx
@@ -19,8 +20,7 @@ def table(rows: list[dict]) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
-@pytest.mark.parametrize("scheme", ["del", "wata", "rata"])
-@pytest.mark.parametrize("update", TECHNIQUES)
+@pytest.mark.parametrize(("update", "scheme"), in_turn(["del", "wata", "rata"], TECHNIQUES))
 def test_tables_and_readers_that_are_held_say_what_they_said(tmp_path, update, scheme):
     index = wx.WaveIndex.create(
         tmp_path / "x", SCHEMA, key="k", time="t", slot=10, window=4,

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import datetime as dt
 import itertools
-import re
 import shutil
 from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
+from pictures import BOX, SVG, boxes, groups_of, parsed, svg_of
 from rich.filesize import decimal
 
 import wavedex as wx
@@ -17,8 +17,6 @@ from wavedex.index import html
 from wavedex.index.picture import EXPIRED, LIVE, OPEN, human_bytes
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
-SVG = "{http://www.w3.org/2000/svg}"
-BOX = re.compile(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)h-([\d.]+)z")
 
 
 def fill(path, slots=range(1, 10), counts=(1, 2, 4), **options):
@@ -28,32 +26,6 @@ def fill(path, slots=range(1, 10), counts=(1, 2, 4), **options):
         count = counts[slot % len(counts)]
         index.append(pa.table({"k": list(range(count)), "t": [slot] * count}, schema=SCHEMA), slot)
     return index
-
-
-def parsed(index) -> ElementTree.Element:
-    return ElementTree.fromstring(index._repr_html_().replace("<br>", "<br/>"))
-
-
-def svg_of(index) -> ElementTree.Element:
-    found = parsed(index).find(f"{SVG}svg")
-    assert found is not None
-    return found
-
-
-def lines_of(index) -> dict[str, ElementTree.Element]:
-    """The groups of the picture by the names of what they show."""
-    groups = svg_of(index).findall(f"{SVG}g")
-    return {group.find(f"{SVG}title").text.split(":")[0]: group for group in groups}
-
-
-def boxes(group, colour) -> list[tuple[float, float, float, float]]:
-    """Left, top, width and height of what is drawn in a colour."""
-    outlines = [path.get("d") for path in group.findall(f"{SVG}path") if path.get("fill") == colour]
-    return [
-        (float(left), float(top), float(width), float(height))
-        for outline in outlines
-        for left, top, width, height, _ in BOX.findall(outline)
-    ]
 
 
 def test_the_title_has_the_facts(tmp_path):
@@ -77,7 +49,7 @@ def test_every_sub_index_has_a_line_and_every_slot_a_bar_where_it_belongs(tmp_pa
     held = sorted(set().union(*layout.values()))
     expired = set(held) - window
     assert expired, "a soft window holds more than itself"
-    lines = lines_of(index)
+    lines = groups_of(index)
     assert list(lines) == list(layout)
     step = boxes(lines["I1"], html.COLOURS[LIVE])[0][2] + 1
     rows = {entry["slot"]: entry["rows"] for entry in index.describe()["slots"]}
@@ -118,7 +90,7 @@ def test_nothing_leaves_the_picture_and_no_two_bars_meet(tmp_path, window):
 def test_temporaries_are_faint_and_thin_and_below(tmp_path):
     index = fill(tmp_path / "x", scheme="reindex++", indexes=2)
     about = index.describe()
-    lines = lines_of(index)
+    lines = groups_of(index)
     temporaries = list(about["temporaries"])
     assert list(lines) == [*about["sub_indexes"], *temporaries]
     for name, group in lines.items():
@@ -134,7 +106,7 @@ def test_open_slots_have_a_colour_and_a_line_of_their_own(tmp_path):
     index.feed(
         pa.table({"k": [1, 2, 3], "at": at}, schema=schema), stream="s", number=0, delay="1 day"
     )
-    lines = lines_of(index)
+    lines = groups_of(index)
     assert "open" in lines
     assert boxes(lines["open"], html.COLOURS[OPEN])
     texts = [text.text for text in svg_of(index).iter(f"{SVG}text")]
@@ -197,7 +169,7 @@ def test_a_picture_stays_small(tmp_path, scheme, indexes):
 
 def test_more_lines_than_fit_are_counted(tmp_path):
     index = fill(tmp_path / "x", slots=(1,), window=60, indexes=60, scheme="del")
-    assert len(lines_of(index)) == html.LINES_MAX
+    assert len(groups_of(index)) == html.LINES_MAX
     texts = [text.text for text in svg_of(index).iter(f"{SVG}text")]
     assert "and 20 more" in texts
 

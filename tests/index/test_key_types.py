@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
+from matrix import in_turn
 from ways import WAYS
 
 import wavedex as wx
@@ -199,13 +200,11 @@ def comparable(value):
     return value.astimezone(UTC) if isinstance(value, dt.datetime) and value.tzinfo else value
 
 
-@pytest.fixture(params=["wata", "del"])
-def scheme(request):
-    return request.param
-
-
-@pytest.mark.parametrize("way", [*TECHNIQUES, "runs in parquet"])
-@pytest.mark.parametrize("kind", KINDS, ids=str)
+@pytest.mark.parametrize(
+    ("kind", "way", "scheme"),
+    in_turn(["wata", "del"], KINDS, [*TECHNIQUES, "runs in parquet"]),
+    ids=str,
+)
 def test_keys_of_every_type_are_found_as_a_dictionary_finds_them(tmp_path, kind, way, scheme):
     schema = pa.schema([("k", kind.arrow), ("t", pa.int64()), ("n", pa.int64())])
     index = wx.WaveIndex.create(

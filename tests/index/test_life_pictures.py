@@ -8,6 +8,7 @@ from xml.etree import ElementTree
 
 import pyarrow as pa
 import pytest
+from pictures import BOX, SVG, boxes, groups_of, parsed, svg_of
 
 import wavedex as wx
 from wavedex.index import html, life_html
@@ -15,8 +16,6 @@ from wavedex.index.life_picture import GridPicture, span_text
 from wavedex.index.picture import human_bytes
 
 SCHEMA = pa.schema([("k", pa.int64()), ("at", pa.int64()), ("over", pa.int64())])
-SVG = "{http://www.w3.org/2000/svg}"
-BOX = re.compile(r"M([\d.]+) ([\d.]+)h([\d.]+)v([\d.]+)h-([\d.]+)z")
 
 
 def rows(now, count=6):
@@ -30,27 +29,6 @@ def fill(path, until=12, **options):
     for now in range(1, until + 1):
         life.update(now, rows(now))
     return life
-
-
-def parsed(life) -> ElementTree.Element:
-    return ElementTree.fromstring(life._repr_html_().replace("<br>", "<br/>"))
-
-
-def svg_of(life) -> ElementTree.Element:
-    found = parsed(life).find(f"{SVG}svg")
-    assert found is not None
-    return found
-
-
-def cells_of(life) -> dict[str, ElementTree.Element]:
-    groups = svg_of(life).findall(f"{SVG}g")
-    return {group.find(f"{SVG}title").text.split(":")[0]: group for group in groups}
-
-
-def box_of(cell, colour):
-    """Left, top, width and height of what is drawn in a colour, or None."""
-    paths = [path for path in cell.findall(f"{SVG}path") if path.get("fill") == colour]
-    return [tuple(map(float, BOX.fullmatch(path.get("d")).groups()[:4])) for path in paths]
 
 
 def test_the_title_has_the_facts(tmp_path):
@@ -71,11 +49,11 @@ def test_the_title_has_the_facts(tmp_path):
 
 def test_every_sub_index_has_a_box_where_its_births_and_deaths_cross(tmp_path):
     life = fill(tmp_path / "x", grid=(2, 4))
-    about, cells = life.describe(), cells_of(life)
+    about, cells = life.describe(), groups_of(life)
     assert list(cells) == [f"I{number}" for number in range(1, 9)]
     places = {}
     for name, cell in cells.items():
-        (edge,) = box_of(cell, "none")
+        (edge,) = boxes(cell, "none")
         places[name] = edge[:2]
         assert cell.find(f"{SVG}title").text.startswith(f"{name}: {about['sub_indexes'][name]['rows']} row")  # fmt: skip
     lefts = sorted({left for left, _ in places.values()})
@@ -88,12 +66,12 @@ def test_the_height_of_a_bar_shows_the_rows_and_hidden_ones_are_apart(tmp_path):
     life = fill(tmp_path / "x")
     gone = life.probe(2).slice(0, 1)
     life.retract(12, gone)
-    about, cells = life.describe(), cells_of(life)
+    about, cells = life.describe(), groups_of(life)
     assert about["rows_hidden"] == 1
     peak = max(sub["rows"] for sub in about["sub_indexes"].values())
     for name, sub in about["sub_indexes"].items():
-        held = sum(box[3] for box in box_of(cells[name], life_html.HELD))
-        hidden = sum(box[3] for box in box_of(cells[name], life_html.HIDDEN))
+        held = sum(box[3] for box in boxes(cells[name], life_html.HELD))
+        hidden = sum(box[3] for box in boxes(cells[name], life_html.HIDDEN))
         assert held + hidden == pytest.approx(life_html.BAR * sub["rows"] / peak, abs=0.2)
         assert (hidden > 0) == (sub["rows_hidden"] > 0)
     assert any("1 of them hidden" in cell.find(f"{SVG}title").text for cell in cells.values())
@@ -104,7 +82,7 @@ def test_what_was_written_last_has_a_thick_edge(tmp_path):
     done = life.update(12, rows(12))
     thick = {
         name
-        for name, cell in cells_of(life).items()
+        for name, cell in groups_of(life).items()
         if cell.find(f"{SVG}path").get("stroke") == life_html.WRITTEN
     }
     assert thick <= set(done.touched)
@@ -134,7 +112,7 @@ def test_nothing_leaves_the_picture_and_it_stays_small(tmp_path, grid):
     for text in svg.iter(f"{SVG}text"):
         assert 0 <= float(text.get("x")) <= width
         assert 0 <= float(text.get("y")) <= height
-    assert len(cells_of(life)) == min(grid[0], life_html.SIDE_MAX) * min(
+    assert len(groups_of(life)) == min(grid[0], life_html.SIDE_MAX) * min(
         grid[1], life_html.SIDE_MAX
     )
     said = "".join(svg.itertext())
@@ -153,7 +131,7 @@ def test_more_beside_the_grid_than_fits_is_counted(tmp_path):
 
 @pytest.mark.parametrize("method", ["r-ins", "wata"])
 def test_a_grid_of_one_column_is_drawn_too(tmp_path, method):
-    assert len(cells_of(fill(tmp_path / "x", method=method, grid=(4, 1)))) == 4
+    assert len(groups_of(fill(tmp_path / "x", method=method, grid=(4, 1)))) == 4
 
 
 def test_a_snapshot_shows_its_own_commit(tmp_path):
@@ -176,7 +154,7 @@ def test_an_empty_index_says_so(tmp_path):
 def test_cells_without_a_row_are_drawn_empty(tmp_path):
     life = fill(tmp_path / "x", until=0)
     life.update(1)
-    assert all(not box_of(cell, life_html.HELD) for cell in cells_of(life).values())
+    assert all(not boxes(cell, life_html.HELD) for cell in groups_of(life).values())
 
 
 def test_no_data_file_is_opened_for_it(tmp_path):

@@ -14,15 +14,16 @@ from life_rows import (
     rows_at,
     table,
 )
+from matrix import in_turn
 from test_crashes import DISKS, crash_everywhere
 
 METHODS = ["rebuild", "no-rebuild", "lazy-no-rebuild", "wata"]
 GRIDS = {"wata": (2, 1)}
 
 
-@pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize("now", [LAST + 1, LAST + 2, LAST + 7])
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    ("method", "now", "disk"), in_turn(DISKS, METHODS, [LAST + 1, LAST + 2, LAST + 7])
+)
 def test_a_crash_in_a_refresh_leaves_the_rows_of_before_or_of_after(tmp_path, method, now, disk):
     oracle = make(tmp_path / "origin", method, GRIDS.get(method, (2, 2)))
     old = oracle.live()
@@ -71,10 +72,11 @@ def test_a_crash_in_a_prolongation_leaves_the_old_end_or_the_new_one(tmp_path, m
     )
 
 
-@pytest.mark.parametrize("disk", DISKS)
-@pytest.mark.parametrize("strategy", ["rebuild", "drain"])
 @pytest.mark.parametrize(
-    ("method", "later"), [("rebuild", "no-rebuild"), ("no-rebuild", "lazy-rebuild")]
+    ("method", "later", "strategy", "disk"),
+    in_turn(
+        DISKS, [("rebuild", "no-rebuild"), ("no-rebuild", "lazy-rebuild")], ["rebuild", "drain"]
+    ),
 )
 def test_a_crash_in_a_migration_changes_no_answer(tmp_path, method, later, strategy, disk):
     oracle = make(tmp_path / "origin", method)

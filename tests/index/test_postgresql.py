@@ -19,6 +19,7 @@ from package_walk import (
     check,
     check_changes,
     check_keys,
+    check_odd_names,
     check_stream,
     check_values,
     create,
@@ -35,7 +36,8 @@ from wavedex.engine.technique import TECHNIQUES
 from wavedex.log import DATA
 from wavedex.store import Files, sql
 from wavedex.store.remote import RemoteFiles
-from wavedex.store.server import Address, Session
+from wavedex.store.server import Session
+from wavedex.store.server_address import Address
 from wavedex.testing.disks import Crash, CrashingDisk
 from wavedex.testing.oracle import Oracle, same_rows
 
@@ -46,13 +48,6 @@ NUMBERS = itertools.count()
 FEW = [*{scheme: (scheme, update) for scheme, update in CASES[::3] + CASES[1::3]}.values()]
 FEW += [case for case in CASES if case[0] == "wata" and case not in FEW]
 """Each scheme with one technique, and one of them with all."""
-
-
-@pytest.fixture(scope="session")
-def server():
-    started = Server()
-    yield started
-    started.remove()
 
 
 @pytest.fixture
@@ -239,6 +234,7 @@ def test_while_the_server_is_away_everything_says_so_and_afterwards_all_goes_on(
             lambda: held.probe(3),
             lambda: index.scan().read_all(),
             lambda: wx.open(tmp_path / "x").probe(3),
+            lambda: index.verify(),
             lambda: index.vacuum(),
             lambda: create(tmp_path / "new", another.uri, "wata", "runs"),
         ):
@@ -327,6 +323,10 @@ def test_a_user_who_may_not_write_is_told_so(tmp_path, server):
         filled(tmp_path / "x", server.uri.replace("user=tester", "user=guest"), "runs", last=1)
 
 
+def test_columns_may_be_called_as_a_query_calls_its_values(tmp_path, place):
+    check_odd_names(tmp_path / "x", place)
+
+
 def test_a_schema_has_a_plain_name(tmp_path, server):
     with pytest.raises(errors.BadDefinition, match="no name for a schema"):
         create(tmp_path / "x", f'{server.uri}#a"; drop', "wata", "runs")
@@ -359,8 +359,26 @@ def test_a_marker_that_says_something_else_is_found(tmp_path, place):
     victim = Path(index.files()[0])
     del index
     victim.write_text(victim.read_text().replace('"table": "0', '"table": "1'))
-    with pytest.raises(errors.Damaged, match=victim.name):
-        wx.open(tmp_path / "x").verify()
+    for act in (
+        lambda index: index.verify(),
+        lambda index: index.probe(3),
+        lambda index: index.erase([3]),
+        lambda index: index.migrate(shards=3),
+    ):
+        with pytest.raises(errors.Damaged, match=victim.name):
+            act(wx.open(tmp_path / "x"))
+
+
+def test_a_row_that_was_changed_on_the_server_is_never_copied(tmp_path, server, place):
+    index, _ = filled(tmp_path / "x", place, "runs", last=2)
+    name = sorted(server.tables(schema_of(place)) & {Path(f).stem for f in index.files()})[0]
+    del index
+    gc.collect()
+    server.ask(f"update {schema_of(place)}.\"{name}\" set v = 'forged' where __row = 0")
+    with pytest.raises(errors.Damaged, match="other rows"):
+        wx.open(tmp_path / "x").migrate(shards=3)
+    with pytest.raises(errors.Damaged, match="other rows"):
+        wx.open(tmp_path / "x", check=True).probe(3)
 
 
 def test_parts_are_small_files_and_tables_are_in_the_schema_of_the_index(tmp_path, server, place):

@@ -132,17 +132,67 @@ def test_a_row_that_is_over_cannot_be_retracted(tmp_path):
     assert life.probe(1).num_rows == 1
 
 
-def test_a_probe_asks_a_part_with_hidden_rows_once_more_and_the_others_not(tmp_path):
-    life = create(tmp_path / "index", grid=(2, 2), shards=1)
+@pytest.mark.parametrize("options", [{}, {"format": "parquet"}, {"method": "no-rebuild"}], ids=str)
+def test_a_part_hides_rows_by_their_positions_and_the_others_hide_none(tmp_path, options):
+    life = create(tmp_path / "index", grid=(2, 2), shards=1, **options)
     for now in range(2, 18, 2):
         life.update(now, table(rows_at(now)))
     (victim,) = life.scan().read_all().slice(0, 1).to_pylist()
     life.retract(16, table([victim]))
-    snapshot = life.snapshot()
-    hiding = [shard for _, shard, _ in snapshot.parts_of(0) if isinstance(shard, HidingShard)]
+    hiding = [shard for _, shard, _ in life.snapshot().parts_of(0) if len(shard.gone)]
     assert len(hiding) == 1
-    assert hiding[0].part.hidden.rows == 1
-    assert len(snapshot.parts_of(0)) > 2
+    (shard,) = hiding
+    assert shard.rows_at(shard.gone).select(SCHEMA.names).to_pylist() == [victim]
+    assert (shard.part.hidden.store, shard.part.hidden.rows) == ("positions", 1)
+    assert len(life.snapshot().parts_of(0)) > 2
+
+
+def test_what_lies_around_hidden_rows_is_handed_over_without_a_copy(tmp_path):
+    life = create(tmp_path / "index", grid=(2, 2), shards=1)
+    life.update(2, table([{KEY: 1, BIRTH: 1, END: 9, "v": str(n)} for n in range(100)]))
+    rows = life.probe(1).to_pylist()
+    life.retract(2, table([rows[10], rows[11], rows[50]]))
+    snapshot = life.snapshot()
+    found = snapshot.probe(1)
+    assert found["v"].num_chunks == 3
+    (shard,) = (shard for _, shard, _ in snapshot.parts_of(0) if shard.part.rows)
+    mapped = shard.batch.column(0).buffers()[1].address
+    assert {chunk.buffers()[1].address for chunk in found[KEY].chunks} == {mapped}
+    life.retract(2, table(rows[51:91:2]))
+    assert life.probe(1).num_rows == 77
+    assert life.probe(1)["v"].num_chunks == 1  # of so many slices a copy is made
+    life.retract(2, life.probe(1))
+    assert life.probe(1).num_rows == 0
+
+
+@pytest.mark.parametrize("method", ["rebuild", "no-rebuild"])
+def test_positions_that_are_damaged_or_of_other_rows_are_found(tmp_path, method):
+    life = create(tmp_path / "index", method, shards=1)
+    rows = [{KEY: key, BIRTH: 1, END: 9, "v": "a"} for key in range(20)]
+    life.update(2, table(rows))
+    life.retract(2, table(rows[3:5]))
+    life.verify()
+    (path,) = (tmp_path / "index").glob("data/*.hidden")
+    good = path.read_bytes()
+    spoiled = bytearray(good)
+    spoiled[len(good) // 2] ^= 1
+    path.write_bytes(spoiled)
+    with pytest.raises(errors.Damaged, match="hidden"):
+        wx.open(tmp_path / "index").verify()
+    path.write_bytes(good)
+    wx.open(tmp_path / "index").verify()
+
+
+def test_a_package_without_positions_compares_rows(tmp_path):
+    life = create(tmp_path / "index", grid=(2, 2), shards=1, format="sqlite")
+    row = {KEY: 1, BIRTH: 1, END: 7, "v": "a"}
+    life.update(2, table([row, row, {**row, "v": "b"}]))
+    life.retract(2, table([row]))
+    life.retract(2, table([{**row, "v": "b"}]))
+    assert life.probe(1).to_pylist() == [row]
+    hiding = [s for _, s, _ in life.snapshot().parts_of(0) if isinstance(s, HidingShard)]
+    assert [shard.part.hidden.store for shard in hiding] == ["packed"]
+    life.verify()
 
 
 def test_null_values_and_values_that_are_no_numbers_are_matched_too(tmp_path):

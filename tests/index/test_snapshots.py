@@ -80,16 +80,16 @@ def test_an_index_is_verified_while_a_writer_goes_on(tmp_path):
     writer = wx.open(tmp_path / "x")
 
     class Interrupted(Files):
-        """Lets a writer commit three times before the first file is mapped."""
+        """Lets a writer commit three times before the first file is opened."""
 
         mapped = 0
 
-        def map(self, ref):
+        def open(self, ref):
             self.mapped += 1
             if self.mapped == 1:
                 for slot in range(4, 7):
                     writer.append(slot_of_new_keys(slot), slot=slot)
-            return super().map(ref)
+            return super().open(ref)
 
     wx.open(tmp_path / "x", surroundings=wx.Surroundings(files=Interrupted)).verify()
 
@@ -104,3 +104,21 @@ def test_many_open_parts_cost_no_descriptors(tmp_path):
     snapshot = index.snapshot()
     assert snapshot.probe(7).num_rows == 4
     assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+def test_probes_at_the_same_time_end_the_looking_ahead_as_one_after_another_do(tmp_path):
+    """All of them see that one more is to look ahead, and then all of them count; here each begins within the one before."""
+    filled(tmp_path / "x", "packed-shadow", range(4))
+    snapshot, begun = wx.open(tmp_path / "x").snapshot(), []
+    seek = snapshot.seek
+
+    def begin_another(*args: object) -> None:
+        begun.append(args)
+        if len(begun) < 4:
+            assert snapshot.probe(len(begun)).num_rows == 1
+        seek(*args)
+
+    snapshot.cold_probes, snapshot.seek = 1, begin_another
+    assert snapshot.probe(0).num_rows == 1
+    assert len(begun) == 4
+    assert snapshot.cold_probes >= 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -13,26 +14,45 @@ from remote_places import S3, Place, place_of
 
 from wavedex.store.remote import RemoteFiles
 
-SERVER = Path(__file__).parent / "s3_server.py"
+HERE = Path(__file__).parent
 
 
-@pytest.fixture(scope="session")
-def s3_server() -> Iterator[S3]:
-    with pytest.MonkeyPatch.context() as patch:
+@contextlib.contextmanager
+def serving(script: str) -> Iterator[S3]:
+    """A server in a process of its own, and credentials for it."""
+    with (
+        pytest.MonkeyPatch.context() as patch,
+        subprocess.Popen(
+            [sys.executable, str(HERE / script)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        ) as process,
+    ):
         for name, value in {
             "AWS_ACCESS_KEY_ID": "test",
             "AWS_SECRET_ACCESS_KEY": "test",
             "AWS_EC2_METADATA_DISABLED": "true",
         }.items():
             patch.setenv(name, value)
-        with subprocess.Popen(
-            [sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True
-        ) as process:
-            assert process.stdout is not None
-            try:
-                yield S3(int(process.stdout.readline()))
-            finally:
-                process.terminate()
+        assert process.stdout is not None
+        try:
+            yield S3(int(process.stdout.readline()))
+        finally:
+            process.terminate()
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[S3]:
+    with serving("s3_server.py") as server:
+        yield server
+
+
+@pytest.fixture(scope="session")
+def moto() -> Iterator[S3]:
+    """Another's S3, that what we have of our own is not made to fit ourselves."""
+    with serving("moto_server.py") as server:
+        yield server
 
 
 @pytest.fixture
@@ -40,12 +60,19 @@ def s3(s3_server) -> Iterator[S3]:
     s3_server.requests()
     yield s3_server
     s3_server.refuse()
+    s3_server.heed()
 
 
 @pytest.fixture
 def subtree(tmp_path) -> Place:
     system = pafs.SubTreeFileSystem(str(tmp_path), pafs.LocalFileSystem())
     return Place("subtree", str, lambda path: RemoteFiles(system, path))
+
+
+@pytest.fixture(params=["local", "subtree", "s3", "moto", "memory", "folder"])
+def anywhere(request, tmp_path) -> Place:
+    """Every kind of place that files keep their promises in."""
+    return place_of(request, tmp_path, request.param)
 
 
 @pytest.fixture(params=["local", "subtree", "s3"])

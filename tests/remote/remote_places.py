@@ -1,4 +1,4 @@
-"""Places for indexes: a local disk, a sub-tree of one behind Arrow, and S3 on loopback."""
+"""Places for indexes: a local disk, a sub-tree of one behind Arrow, S3 on loopback, and other stores of obstore's."""
 
 from __future__ import annotations
 
@@ -10,8 +10,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from obstore.store import LocalStore, MemoryStore
+
 import wavedex as wx
 from wavedex.store import AnyFiles, files_at
+from wavedex.store.objects import ObjectFiles
 
 
 @dataclass(frozen=True)
@@ -26,8 +29,15 @@ class S3:
         return f"s3://{path}?{endpoint}&scheme=http&region=us-east-1"
 
     def refuse(self, *refusals: dict[str, Any]) -> None:
-        """Refuse requests from now on: those with one of `methods` whose key, or whose prefix to list, has `key` in it."""
+        """Refuse requests from now on: those with one of `methods` whose key, or whose prefix to list, has `key` in it.
+
+        One that `obeys` does what it was asked for and says that it did not; some do so only so many `times`.
+        """
         self._ask("refuse", json.dumps(refusals).encode())
+
+    def heed(self, conditions: bool = True) -> None:
+        """Heed conditions from now on, or pass over them as some stores do."""
+        self._ask("careless", json.dumps([] if conditions else [True]).encode())
 
     def requests(self) -> list[list[str]]:
         """The methods and keys of the requests since the last time."""
@@ -64,5 +74,8 @@ def place_of(request, tmp_path: Path, kind: str) -> Place:
         return Place(kind, lambda name: str(tmp_path / name))
     if kind == "subtree":
         return request.getfixturevalue("subtree")
-    server = request.getfixturevalue("s3")
+    if kind in ("memory", "folder"):
+        store = MemoryStore() if kind == "memory" else LocalStore(tmp_path)
+        return Place(kind, str, lambda path: ObjectFiles(store, path))
+    server = request.getfixturevalue(kind)
     return Place(kind, lambda name: server.uri(f"bucket/{tmp_path.name}/{name}"))

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 
 import pyarrow as pa
 
 import wavedex as wx
 from wavedex.log import DATA, Log
+from wavedex.store import AnyFiles
 from wavedex.testing.oracle import Oracle
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.string())])
@@ -58,20 +60,27 @@ def unnamed_files(place, address: str) -> set[str]:
     return {f"{DATA}/{name}" for name in files.list(DATA)} - named
 
 
-def interrupted(place, address: str, name: str, act: Callable[[], object]) -> wx.WaveIndex:
-    """An index whose files let something else happen before the first call of a method."""
+def interrupting(
+    place, name: str, act: Callable[[], object], call: int = 1
+) -> Callable[[str], AnyFiles]:
+    """Files that let something else happen before the first call of a method, or a later one."""
 
-    def files(path: str):
+    def files(path: str) -> AnyFiles:
         found = place.files(path)
         method = getattr(found, name)
-        pending = [act]
+        calls = itertools.count(1)
 
-        def call(*args):
-            while pending:
-                pending.pop()()
+        def interrupted(*args):
+            if next(calls) == call:
+                act()
             return method(*args)
 
-        setattr(found, name, call)
+        setattr(found, name, interrupted)
         return found
 
-    return wx.open(address, surroundings=wx.Surroundings(files=files))
+    return files
+
+
+def interrupted(place, address: str, name: str, act: Callable[[], object]) -> wx.WaveIndex:
+    """An index with such files."""
+    return wx.open(address, surroundings=wx.Surroundings(files=interrupting(place, name, act)))

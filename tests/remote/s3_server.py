@@ -1,7 +1,8 @@
-"""A small S3 server on loopback, so that Arrow's own S3 client can be put to work without a network.
+"""A small S3 server on loopback, so that real S3 clients can be put to work without a network.
 
-It keeps objects in memory and knows what Arrow's client asks: get, put, copy, delete, list, and uploads in parts. Run as a
-program it prints its port. Under `/-/` a test sees which requests came and says which are to be refused.
+It keeps objects in memory and knows what those of obstore and Arrow ask: get, put, copy, delete, list, and uploads in parts.
+Run as a program it prints its port. Under `/-/` a test sees which requests came, says which are to be refused or to get a
+wrong answer, and whether conditions are to be heeded: some stores pass over them.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ buckets = {"bucket"}
 uploads: dict[str, dict[int, bytes]] = {}
 requests: list[tuple[str, str]] = []
 refusals: list[dict[str, Any]] = []
+careless: list[bool] = []
 clock = iter(range(1_700_000_000, 2_000_000_000))
 guard = threading.Lock()
 
@@ -44,13 +46,24 @@ class S3(BaseHTTPRequestHandler):
             requests.append((self.command, self.key))
             refused = next(filter(self.is_meant, refusals), None)
             if refused is not None:
-                if refused.get("removes"):
-                    objects.pop(self.key, None)
-                self.fail(refused["status"], refused["code"])
+                self.refuse(refused)
             elif self.key.split("/")[0] not in buckets:
                 self.fail(404, "NoSuchBucket")
             else:
                 getattr(self, f"on_{self.command.lower()}")()
+
+    def refuse(self, refusal: dict[str, Any]) -> None:
+        """Give a wrong answer, perhaps after all that was asked for was done, and perhaps only so many times."""
+        if refusal.get("removes"):
+            objects.pop(self.key, None)
+        if refusal.get("obeys"):
+            self.send, answer = (lambda *_, **__: None), self.send
+            getattr(self, f"on_{self.command.lower()}")()
+            self.send = answer
+        refusal["times"] = refusal.get("times", -1) - 1
+        if not refusal["times"]:
+            refusals.remove(refusal)
+        self.fail(refusal["status"], refusal["code"])
 
     do_GET = do_HEAD = do_PUT = do_POST = do_DELETE = answer  # noqa: N815 - the base class's names
 
@@ -73,6 +86,9 @@ class S3(BaseHTTPRequestHandler):
         if asked is None:
             self.send(200, content, headers)
             return
+        if int(asked[1]) >= len(content):
+            self.fail(416, "InvalidRange")
+            return
         start, stop = int(asked[1]), min(int(asked[2] or len(content)) + 1, len(content))
         headers["Content-Range"] = f"bytes {start}-{stop - 1}/{len(content)}"
         self.send(206, content[start:stop], headers)
@@ -81,6 +97,9 @@ class S3(BaseHTTPRequestHandler):
         if "uploadId" in self.query:
             uploads[self.query["uploadId"]][int(self.query["partNumber"])] = self.body
             self.send(200, headers={"ETag": tag(self.body)})
+            return
+        if self.headers.get("If-None-Match") == "*" and self.key in objects and not careless:
+            self.fail(412, "PreconditionFailed")
             return
         source = self.headers.get("x-amz-copy-source")
         if source is None:
@@ -164,6 +183,8 @@ class S3(BaseHTTPRequestHandler):
         with guard:
             if what == "refuse":
                 refusals[:] = json.loads(self.body)
+            if what == "careless":
+                careless[:] = json.loads(self.body)
             said = json.dumps(requests).encode()
             requests.clear()
         self.send(200, said)

@@ -11,17 +11,13 @@ import pyarrow.parquet as pq
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import SparkSession
-from pyspark.sql import datasource as ds
 from spark_rows import collected, create, frame_of, scanned
 
 import wavedex as wx
 from wavedex import spark as wxs
 from wavedex.errors import NullKeys, SchemaMismatch
-from wavedex.spark import pushdown
 from wavedex.spark.pipeline import read_pipeline
 from wavedex.spark.runner import run
-from wavedex.spark.source_read import PushingReader
-from wavedex.spark.types import spark_schema
 from wavedex.store.reading import shard_of
 from wavedex.testing.oracle import same_rows
 
@@ -130,107 +126,6 @@ def test_a_frame_must_have_all_columns_of_the_key(spark: SparkSession, index, on
         wxs.probe(index.path, frame, on=on)
 
 
-FILTERS: dict[str, tuple[list[ds.Filter], bool, int]] = {
-    "one key": (
-        [
-            ds.EqualTo(("shop",), "west"),
-            ds.EqualTo(("item",), 1),
-            ds.IsNotNull(("shop",)),
-            ds.EqualNullSafe(("day",), DAYS[1]),
-        ],
-        True,
-        0,
-    ),
-    "some of each column": (
-        [
-            ds.In(("shop",), ("west", "", None)),
-            ds.In(("day",), tuple(DAYS)),
-            ds.In(("item",), (0, 2, 7)),
-        ],
-        True,
-        0,
-    ),
-    "a column twice": (
-        [
-            ds.EqualTo(("shop",), "west"),
-            ds.EqualTo(("item",), 1),
-            ds.EqualTo(("day",), DAYS[1]),
-            ds.EqualTo(("item",), 2),
-        ],
-        True,
-        1,
-    ),
-    "a column that is free": ([ds.EqualTo(("shop",), "west"), ds.EqualTo(("item",), 1)], False, 2),
-    "a column within bounds": (
-        [
-            ds.EqualTo(("shop",), "west"),
-            ds.EqualTo(("item",), 1),
-            ds.LessThan(("day",), DAYS[1]),
-        ],
-        False,
-        3,
-    ),
-    "a number that no key has": (
-        [
-            ds.EqualTo(("shop",), "west"),
-            ds.EqualTo(("item",), 2**40),
-            ds.EqualTo(("day",), DAYS[0]),
-        ],
-        False,
-        3,
-    ),
-    "nothing but keys": ([ds.IsNotNull((name,)) for name in KEY], False, 0),
-    "a null": (
-        [
-            ds.EqualNullSafe(("shop",), None),
-            ds.EqualTo(("item",), 1),
-            ds.EqualTo(("day",), DAYS[0]),
-        ],
-        False,
-        3,
-    ),
-}
-
-
-def passes(each: ds.Filter, row: dict[str, Any]) -> bool:
-    value = row[each.attribute[0]]  # type: ignore[attr-defined]
-    match each:
-        case ds.IsNotNull():
-            return value is not None
-        case ds.In(_, wanted):
-            return value in wanted
-        case ds.LessThan(_, bound):
-            return value < bound
-    return value == each.value  # type: ignore[attr-defined]
-
-
-@pytest.mark.parametrize("name", FILTERS)
-def test_values_for_all_columns_of_a_key_are_pushed_down(index, name):
-    filters, is_pushed, left_count = FILTERS[name]
-    reader = PushingReader(
-        index.path, spark_schema(index.schema), since=None, until=None, expired=False
-    )
-    left = list(reader.pushFilters(filters))
-    assert (reader.wanted.keys is not None, len(left)) == (is_pushed, left_count)
-    found = [
-        row
-        for piece in reader.partitions()
-        for batch in reader.read(piece)
-        for row in batch.to_pylist()
-    ]
-    expected = [row for row in scanned(index) if all(passes(each, row) for each in filters)]
-    assert same_rows([row for row in found if all(passes(each, row) for each in left)], expected)
-    if is_pushed:
-        assert len(found) < index.describe()["rows"]
-
-
-def test_too_many_combinations_are_scanned(index, monkeypatch):
-    monkeypatch.setattr(pushdown, "COMBINATIONS_MAX", 11)
-    filters = FILTERS["some of each column"][0]
-    wanted, left = pushdown.push(filters, index.definition, pushdown.Wanted())
-    assert (wanted.keys, left) == (None, filters)
-
-
 def test_the_data_source_writes_and_reads_composite_keys(spark: SparkSession, tmp_path):
     path = str(tmp_path / "x.wx")
     writer = frame_of(spark, sales(1, 2)).write.format("wavedex").mode("append")
@@ -243,15 +138,16 @@ def test_the_data_source_writes_and_reads_composite_keys(spark: SparkSession, tm
     frame_of(spark, sales(3)).write.format("wavedex").mode("append").save(path)
     index.verify()
     assert same_rows(scanned(index), sales(1, 2, 3).to_pylist())
-    for pushed in ("true", "false"):
-        read = spark.read.format("wavedex").option("pushdown", pushed).load(path)
-        some = read.where("shop = 'west' and item in (0, 2) and day = date'2026-01-01'")
-        expected = [
-            row
-            for row in sales(1, 2, 3).to_pylist()
-            if (row["shop"], row["day"]) == ("west", DAYS[1]) and row["item"] != 1
-        ]
-        assert same_rows(collected(some), expected)
+    read = spark.read.format("wavedex")
+    some = read.load(path).where("shop = 'west' and item in (0, 2) and day = date'2026-01-01'")
+    keys = '[["west", "2026-01-01", 0], ["west", "2026-01-01", 2], ["none", "2026-01-01", 1]]'
+    expected = [
+        row
+        for row in sales(1, 2, 3).to_pylist()
+        if (row["shop"], row["day"]) == ("west", DAYS[1]) and row["item"] != 1
+    ]
+    assert same_rows(collected(some), expected)
+    assert same_rows(collected(read.option("keys", keys).load(path)), expected)
 
 
 def test_nulls_in_any_column_of_a_key_are_counted_or_refused(spark: SparkSession, tmp_path):
@@ -311,8 +207,8 @@ def test_the_data_source_writes_lists_and_reads_single_keys(spark: SparkSession,
     ours.append(texts(1, 2))
     index.verify()
     assert same_rows(scanned(index), scanned(ours))
-    read = spark.read.format("wavedex").option("pushdown", "true").load(path)
-    found = collected(read.where("words = 'a' and place > 0").select("id", "place"))
+    read = spark.read.format("wavedex").option("key", "a").load(path)
+    found = collected(read.where("place > 0").select("id", "place"))
     assert same_rows(
         found,
         [{"id": id_, "place": 2} for id_ in (10, 14, 20, 24)],

@@ -94,7 +94,7 @@ def test_the_options_of_a_lifetime_index_are_read(tmp_path):
         ("= 16", "= 15", "12: max_lifetime=15 is not a whole number of refreshes of 2."),
         ("= 16", '= "soon"', "12: max_lifetime='soon' is no duration."),
         ("refresh = 2", "refresh = 0", "13: refresh=0 does not fit"),
-        ('"2x2"', '"3x2"', "12: rows is 3: give rebuild 2, 4 or 8"),
+        ('"2x2"', '"9x2"', "12: rows is 9: give rebuild between 2 and 8"),
         ('"2x2"', '"two"', "14: grid='two': give the partitions of insertions and of"),
         (
             '"2x2"',

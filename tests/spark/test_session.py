@@ -12,7 +12,7 @@ import pytest
 
 from wavedex import spark as wxs
 from wavedex.errors import NoJava
-from wavedex.spark.sessions import PUSH_DOWN, find_java
+from wavedex.spark.sessions import find_java
 
 QUIET = """
 from wavedex import spark as wxs
@@ -51,12 +51,10 @@ def java_that_says(folder: Path, version: str) -> Path:
     return fake_java(folder, f"#!/bin/sh\necho '{version}' >&2\n")
 
 
-def test_the_running_session_is_returned_with_push_down_allowed(spark):
-    spark.conf.set(PUSH_DOWN, "false")
+def test_the_running_session_is_returned_as_it_is(spark):
     spark.conf.set("spark.sql.session.timeZone", "Asia/Tokyo")
     try:
         assert wxs.session("local[7]", conf={"spark.sql.session.timeZone": "UTC"}) is spark
-        assert spark.conf.get(PUSH_DOWN) == "true"
         assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Tokyo"
     finally:
         spark.conf.set("spark.sql.session.timeZone", "UTC")

@@ -106,7 +106,7 @@ def test_columns_are_chosen_by_an_option(spark, index):
     frame = load(spark, index, columns=" v, k ")
     assert frame.columns == ["v", "k"]
     assert same_rows(collected(frame), scanned(index, columns=["v", "k"]))
-    assert load(spark, index, columns="v", pushdown="true").where("v = '3-1'").count() == 1
+    assert load(spark, index, columns="v").where("v = '3-1'").count() == 1
 
 
 @pytest.mark.parametrize(
@@ -116,9 +116,9 @@ def test_a_span_of_time_is_chosen_by_options(spark, index, since, until):
     options = {name: given for name, given in (("since", since), ("until", until)) if given}
     expected = scanned(index, since=since, until=until)
     assert same_rows(collected(load(spark, index, **options)), expected)
-    pushed = load(spark, index, pushdown="true", **options).where("k in (2, 3) and t > 41")
+    some = load(spark, index, keys="[2, 3]", **options).where("t > 41")
     expected = [row for row in expected if row["k"] in (2, 3) and row["t"] > 41]
-    assert same_rows(collected(pushed), expected)
+    assert same_rows(collected(some), expected)
 
 
 def test_what_a_soft_window_still_holds_is_shown_when_asked_for(spark, index):
@@ -143,7 +143,7 @@ def test_an_empty_window_has_no_rows(spark, tmp_path):
     index = create(tmp_path / "new.wx")
     assert load(spark, index).schema == spark_schema(index.schema)
     assert load(spark, index).collect() == []
-    assert load(spark, index, pushdown="true").where("k = 1").collect() == []
+    assert load(spark, index, key="1").collect() == []
     assert load(spark, index, changes="true").collect() == []
 
 
@@ -153,7 +153,7 @@ def test_open_slots_of_a_stream_are_read_too(spark, tmp_path):
     index.feed(rows(2, 3), stream="s", number=0, delay=5)
     assert index.snapshot().manifest.open_slots == {3}
     assert same_rows(collected(load(spark, index)), rows(1, 2, 3).to_pylist())
-    assert load(spark, index, pushdown="true").where("k = 3").count() == 3
+    assert load(spark, index, key="3").count() == 3
 
 
 def test_sql_reads_an_index_by_its_path(spark, index):
@@ -165,18 +165,6 @@ def test_sql_reads_an_index_by_its_path(spark, index):
     assert found == [(key, 70 + key) for key in range(7)]
 
 
-def test_an_old_frame_says_so_when_its_commit_is_gone(spark, tmp_path):
-    index = create(tmp_path / "old.wx")
-    index.append(rows(1, 2))
-    frame = load(spark, index)
-    assert frame.count() == 14
-    for slot in range(3, 8):
-        index.append(rows(slot))
-    with pytest.raises(Exception, match=r"CommitGone: Commit 1 of .*Load it again"):
-        frame.count()
-    assert load(spark, index).count() == 35
-
-
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -184,7 +172,7 @@ def test_an_old_frame_says_so_when_its_commit_is_gone(spark, tmp_path):
         ({"since": "soon"}, "BadTime: Cannot read 'soon' as a time"),
         ({"since": "2024-01-01"}, "BadTime: The slots of this index are numbers"),
         ({"expired": "perhaps"}, "BadDefinition: The option expired is 'perhaps'"),
-        ({"pushdown": "yes"}, "BadDefinition: The option pushdown is 'yes'. Say true or false"),
+        ({"keys": "1, 2"}, "BadKey: The option keys is '1, 2'. Write a list in JSON"),
         ({"changes": "true", "since_commit": "-1"}, "BadDefinition: The option since_commit"),
         (
             {"changes": "true", "since_commit": "99"},

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from matrix import RUNS_ALL
 from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
@@ -29,7 +30,7 @@ from wavedex.log import Log
 from wavedex.store.files import Files
 
 SEED = 20260103
-KILLS = 20
+KILLS = 20 if RUNS_ALL else 6
 DELAY_MS_MAX = 600
 """Longer than most batches take, so that a kill falls into any part of one."""
 CHANGES_MAX = 14

@@ -42,12 +42,34 @@ def test_byte_strings_of_all_lengths_hash_as_the_package_does(values):
     assert hash_strings(sliced).tolist() == expected
 
 
+@pytest.mark.parametrize("count", [1, 100])
 @pytest.mark.parametrize("length", [*range(70), 511, 512, 513])
-def test_each_length_on_its_own_hashes_as_the_package_does(length):
-    value = bytes(number * 37 % 256 for number in range(length))
-    data = np.frombuffer(b"xyz" + value + b"abc", np.uint8)
-    found = hash_bytes(data, np.array([3]), np.array([length]))
-    assert found.tolist() == [xxhash.xxh64_intdigest(value, SEED)]
+def test_each_length_on_its_own_hashes_as_the_package_does(length, count):
+    values = [bytes((number * 37 + n) % 256 for number in range(length)) for n in range(count)]
+    data = np.frombuffer(b"xyz" + b"".join(values) + b"abc", np.uint8)
+    found = hash_bytes(data, 3 + length * np.arange(count), np.full(count, length))
+    assert found.tolist() == [xxhash.xxh64_intdigest(value, SEED) for value in values]
+
+
+@pytest.mark.parametrize("seeds", ["one", "each its own"])
+def test_many_byte_strings_of_mixed_lengths_hash_as_the_package_does(seeds):
+    random = np.random.default_rng(7)
+    lengths = random.integers(0, 130, 80_000)
+    lengths[::1000] = 700
+    lengths[-100:] = 0  # nothing lies behind these
+    starts = np.cumsum(lengths) - lengths
+    data = random.integers(0, 256, int(lengths.sum()), np.uint8)
+    seed = random.integers(0, 2**63, len(lengths)).astype(np.uint64)
+    if seeds == "one":
+        seed[:] = SEED
+    found = hash_bytes(data, starts, lengths, SEED if seeds == "one" else seed)
+    content = data.tobytes()
+    assert found.tolist() == [
+        xxhash.xxh64_intdigest(content[start : start + length], each)
+        for start, length, each in zip(
+            starts.tolist(), lengths.tolist(), seed.tolist(), strict=True
+        )
+    ]
 
 
 numbers = st.integers(-3, 3) | LONG

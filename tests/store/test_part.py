@@ -47,7 +47,10 @@ def test_runs_end_only_where_a_held_slot_is_left_out(held, wanted):
 
 @given(slots.filter(bool), slots, st.integers(0, 2**64 - 1) | st.none())
 def test_a_part_survives_being_written_as_json(held, shown, content):
-    files = {"rows": FileRef("data/a.arrow", 12, "ff"), "directory": FileRef("data/a.dir", 3, "")}
+    files = {
+        "rows": FileRef("data/0000000001-0a1b2c3d-00000-0.arrow", 12, "ff"),
+        "directory": FileRef("data/0000000001-0a1b2c3d-00000-0.dir", 3, ""),
+    }
     part = Part("packed", files, held, held, 7, content).show(shown)
     assert Part.from_json(json.loads(json.dumps(part.to_json()))) == part
     assert part.bytes == 15

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import _thread
 import os
+import threading
+from _thread import start_new_thread
 
 import pytest
 
@@ -24,21 +27,20 @@ def fill(files, size=100):
 def test_a_removed_file_is_gone_when_the_call_returns_and_no_descriptor_stays(
     files, tmp_path, monkeypatch, size
 ):
-    threads = []
+    begun, over = [], threading.Semaphore(0)
 
-    class Thread(files_module.threading.Thread):
-        def start(self):
-            threads.append(self)
-            super().start()
+    def start(call, arguments):
+        begun.append(call)
+        start_new_thread(lambda: (call(*arguments), over.release()), ())
 
-    monkeypatch.setattr(files_module.threading, "Thread", Thread)
+    monkeypatch.setattr(_thread, "start_new_thread", start)
     fill(files, size)
     before = len(os.listdir("/proc/self/fd"))
     files.remove("x")
     assert not (tmp_path / "x").exists()
-    assert len(threads) == (size > 10)
-    for thread in threads:
-        thread.join()
+    assert len(begun) == (size > 10)
+    for _ in begun:
+        over.acquire()
     assert len(os.listdir("/proc/self/fd")) == before
     files.remove("x")
 
@@ -61,7 +63,7 @@ def test_a_large_file_is_removed_where_it_cannot_be_opened_or_no_thread_can_be_h
     fill(files)
     before = len(os.listdir("/proc/self/fd"))
     with monkeypatch.context() as patched:
-        patched.setattr(files_module.threading, "Thread", no_thread)
+        patched.setattr(_thread, "start_new_thread", no_thread)
         files.remove("x")
     assert not (tmp_path / "x").exists()
     assert len(os.listdir("/proc/self/fd")) == before

@@ -12,19 +12,19 @@ import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import pyarrow as pa
 import typer
 
 import wavedex
-from wavedex.cli.files import read_file
+from wavedex.cli.files import as_of_zone, read_file
 from wavedex.cli.options import AsJson, Index, pairs_of, refuse, whole
 from wavedex.cli.rows import printable
 from wavedex.errors import WavedexError
 from wavedex.index.arriving import fit
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.slots import ordinals
+from wavedex.slots import check_zone, ordinals
 
 
 def append(
@@ -55,6 +55,13 @@ def append(
         str,
         typer.Option(metavar="TEXT", help="What stands for no value in a CSV file, unquoted."),
     ] = "",
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="The zone in which times in the files are local that have none; else that of the index.",
+        ),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     """Append the rows of files: as the next slots of a wave index, or with one refresh of a lifetime index.
@@ -63,25 +70,38 @@ def append(
     passed over. Into a lifetime index all files go together or not at all; the last command again is passed over.
     """
     idx = open_index(index)
+    if zone is not None:
+        check_zone(zone)
     if isinstance(idx, wavedex.LifetimeIndex):
         refuse("wave indexes, and this is a lifetime index", slot=slot)
         positions = _positions(idx, arrived or [])
         with _progress(f"Appending {_listed(files)}"):
-            told, said = _update(idx, files, null, now, positions)
+            told, said = _update(idx, files, Texts(null, zone), now, positions)
         _tell(files, {"files": [*map(str, files)], **told}, said, as_json)
         return
     refuse("lifetime indexes, and this is a wave index", now=now, arrived=arrived or None)
     for number, path in enumerate(files, start=1):
         with _progress(f"Appending {path} ({number} of {len(files)})"):
-            told, said = _append(idx, read_rows(idx, path, null), slot)
+            told, said = _append(idx, read_rows(idx, path, Texts(null, zone)), slot)
         _tell([path], {"file": str(path), **told}, said, as_json)
 
 
-def read_rows(idx: AnyIndex, path: Path, null: str) -> pa.Table:
+class Texts(NamedTuple):
+    """How the text of files is meant: what stands for no value, and the zone of times that name none."""
+
+    null: str
+    zone: str | None
+
+
+def read_rows(idx: AnyIndex, path: Path, texts: Texts) -> pa.Table:
     """The rows of a file, with pointers to them where the index keeps those."""
-    if isinstance(idx, wavedex.WaveIndex) and idx.definition.pointer is not None:
-        return idx.read_records(path)
-    return read_file(path, idx.definition.offered, null)
+    definition = idx.definition
+    zone = texts.zone or definition.zone
+    if isinstance(idx, wavedex.WaveIndex) and definition.pointer is not None:
+        table = idx.read_records(path)
+    else:
+        table = read_file(path, definition.offered, texts.null, zone)
+    return as_of_zone(table, definition.offered, zone, definition.zone)
 
 
 # -- a wave index ------------------------------------------------------------------------------
@@ -121,13 +141,13 @@ def _said_of(done: wavedex.Appended, labels: list[str], already: bool) -> str:
 def _update(
     idx: wavedex.LifetimeIndex,
     files: Sequence[Path],
-    null: str,
+    texts: Texts,
     now: str | None,
     positions: dict[str, int] | None,
 ) -> tuple[dict[str, Any], str]:
     """Refresh once with the rows of all files, and return what was done as JSON and in words."""
     slotting = idx.definition.slotting
-    table, null_keys = _read_all(idx, files, null)
+    table, null_keys = _read_all(idx, files, texts)
     why = "" if now is not None else ", the last insertion"
     if now is None:
         if not table.num_rows:
@@ -140,14 +160,16 @@ def _update(
     return {"now": at, **asdict(done)}, f"as of {at}{why}: {_said_of_refresh(done)}"
 
 
-def _read_all(idx: wavedex.LifetimeIndex, files: Sequence[Path], null: str) -> tuple[pa.Table, int]:
+def _read_all(
+    idx: wavedex.LifetimeIndex, files: Sequence[Path], texts: Texts
+) -> tuple[pa.Table, int]:
     """The rows of all files in the columns of the index, and how many had no key and are left out.
 
     Raises what reading and fitting raise, with the name of the file.
     """
     tables, null_keys = [], 0
     for path in files:
-        rows = read_rows(idx, path, null)
+        rows = read_rows(idx, path, texts)
         try:
             table, skipped = fit(rows, idx.definition)
         except WavedexError as error:

@@ -1,7 +1,7 @@
 """Files as tables: Parquet, CSV and JSON lines, in the types of an index where the file leaves them open.
 
 Parquet says itself what its columns are. A column of text takes the type that the index has for it, so that a code like
-007 stays one, and nothing is guessed: a time without a zone is no value of a column with one. Binary is hex, as it is
+007 stays one, and nothing is guessed. A time without a zone is local to the zone that is given. Binary is hex, as it is
 printed. Columns that the index does not know are read as they seem, and refused by the index by name. Whatever is wrong with a
 file is said before anything of it is appended.
 """
@@ -15,11 +15,15 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import WavedexError
+from wavedex.index.arriving import is_instant, is_local, to_instants
+from wavedex.store import compute as pc
 
 BLOCK_BYTES = 1 << 24
 """How much of a text is parsed at a time: a row must fit into it."""
 
 
+_HAS_ZONE = r"[T ]\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
+"""How the text of a time ends that has a zone."""
 TEXTS = (".csv", ".jsonl", ".ndjson", ".json")
 
 
@@ -27,8 +31,11 @@ class Unreadable(WavedexError):
     """A file is missing, of no known kind, or not what its name says."""
 
 
-def read_file(path: Path, schema: pa.Schema, null: str = "") -> pa.Table:
-    """Read a file; `null` is what stands for no value in a CSV file. Raises Unreadable."""
+def read_file(path: Path, schema: pa.Schema, null: str = "", zone: str = "UTC") -> pa.Table:
+    """Read a file; `null` is what stands for no value in a CSV file. Raises Unreadable, and BadTime.
+
+    Texts without a zone are local to `zone` where the column has one.
+    """
     kind = _kind_of(path)
     if not path.is_file():
         raise Unreadable(
@@ -37,7 +44,8 @@ def read_file(path: Path, schema: pa.Schema, null: str = "") -> pa.Table:
     try:
         if kind == ".parquet":
             return _read_parquet(path)
-        return _read_csv(path, schema, null) if kind == ".csv" else _read_json(path, schema)
+        table = _read_csv(path, schema, null) if kind == ".csv" else _read_json(path, schema)
+        return _from_text(table, schema, zone)
     except (pa.ArrowException, OSError, ValueError) as error:
         raise Unreadable(f"Cannot read {path}. {error}") from None
 
@@ -67,11 +75,13 @@ def _read_csv(path: Path, schema: pa.Schema, null: str) -> pa.Table:
     import pyarrow.csv
 
     types = {
-        field.name: pa.string() if _is_bytes(field.type) else _value_type(field.type)
+        field.name: pa.string()
+        if _is_bytes(field.type) or is_instant(_value_type(field.type))
+        else _value_type(field.type)
         for field in schema
     }
     with pa.input_stream(path, compression="detect") as source:
-        table = pyarrow.csv.read_csv(
+        return pyarrow.csv.read_csv(
             source,
             read_options=pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
             parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
@@ -82,7 +92,6 @@ def _read_csv(path: Path, schema: pa.Schema, null: str) -> pa.Table:
                 quoted_strings_can_be_null=False,
             ),
         )
-    return _from_text(table, schema)
 
 
 def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
@@ -94,7 +103,24 @@ def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
         sure = pa.schema([field for field in asked if field.name not in doubtful])
         missing = doubtful - set(_parse_json(path, sure).column_names)
         table = table.drop_columns(sorted(missing))
-    return _from_text(table, schema)
+    return table
+
+
+def as_of_zone(table: pa.Table, schema: pa.Schema, zone: str, own: str) -> pa.Table:
+    """Times without a zone, which are local to `zone`, as the schema has them, whose own are local to `own`.
+
+    Raises BadTime where a zone does not say which instants are meant.
+    """
+    for at, name in enumerate(table.column_names):
+        kind = _value_type(schema.field(name).type) if name in schema.names else None
+        column = table.column(at)
+        if kind is None or zone == own or not is_local(column.type) or not pt.is_timestamp(kind):
+            continue
+        instants = to_instants(column, name, zone)
+        if is_local(kind):
+            instants = pc.local_timestamp(instants.cast(pa.timestamp(column.type.unit, own)))
+        table = table.set_column(at, name, instants)
+    return table
 
 
 def _parse_json(path: Path, schema: pa.Schema) -> pa.Table:
@@ -119,7 +145,7 @@ def _json_type(kind: pa.DataType) -> pa.DataType:
     return pa.string() if is_text else kind
 
 
-def _from_text(table: pa.Table, schema: pa.Schema) -> pa.Table:
+def _from_text(table: pa.Table, schema: pa.Schema, zone: str) -> pa.Table:
     """The columns that were read as text or counts, in the index's types."""
     for at, name in enumerate(table.column_names):
         kind = _value_type(schema.field(name).type) if name in schema.names else None
@@ -127,10 +153,23 @@ def _from_text(table: pa.Table, schema: pa.Schema) -> pa.Table:
         if kind is None or column.type == kind:
             continue
         try:
+            if pt.is_string(column.type) and is_instant(kind):
+                column = _instants(column, name, kind, zone)
             table = table.set_column(at, name, _converted(column, kind))
         except (pa.ArrowException, ValueError) as error:
             raise ValueError(f"Column {name!r} is no {kind}: {error}") from None
     return table
+
+
+def _instants(column: pa.ChunkedArray, name: str, kind: pa.DataType, zone: str) -> pa.ChunkedArray:
+    """Texts as times with a zone: by the zone that they name, or else by `zone`."""
+    named = pc.match_substring_regex(column, _HAS_ZONE)
+    nothing = pa.scalar(None, column.type)
+    local = pc.if_else(named, nothing, column).cast(pa.timestamp(kind.unit))
+    return pc.coalesce(
+        pc.if_else(named, column, nothing).cast(kind),
+        to_instants(local, name, zone).cast(kind),
+    )
 
 
 def _converted(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:

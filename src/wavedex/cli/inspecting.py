@@ -49,6 +49,7 @@ def _facts(about: dict[str, Any]) -> dict[str, str]:
     return {
         "key": about["key"] if isinstance(about["key"], str) else ", ".join(about["key"]),
         "time": about["time"] or "none: each append names its slot",
+        "zone": about["zone"],
         "scheme": f"{about['scheme']} ({'hard: expired slots are gone' if about['hard'] else soft})",
         "update": about["update"],
         "format": about["format"],

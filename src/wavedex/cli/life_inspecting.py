@@ -26,6 +26,7 @@ def facts(about: dict[str, Any]) -> dict[str, str]:
     return {
         "key": about["key"] if isinstance(about["key"], str) else ", ".join(about["key"]),
         "inserted": about["time"],
+        "zone": about["zone"],
         "ends": _ends(about),
         "method": f"{about['method']} ({', '.join(about['partition'])})",
         "update": about["update"],

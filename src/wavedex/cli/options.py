@@ -47,6 +47,12 @@ Columns = Annotated[
 Expired = Annotated[
     bool, typer.Option("--expired", help="Also show expired rows that are still held.")
 ]
+Check = Annotated[
+    bool,
+    typer.Option(
+        "--check", help="Compare every file with its checksum before it is answered from."
+    ),
+]
 Formats = Annotated[
     Format | None,
     typer.Option(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from wavedex.cli.options import (
+    Check,
     Columns,
     Commit,
     Expired,
@@ -49,6 +50,7 @@ def probe(
     columns: Columns = None,
     expired: Expired = False,
     commit: Commit = None,
+    check: Check = False,
     follow: Annotated[
         bool, typer.Option("--follow", help="Show the whole records to which the rows point.")
     ] = False,
@@ -58,7 +60,7 @@ def probe(
 ) -> None:
     """Look up the rows of one key, or of all keys between two, oldest first."""
     chosen = chosen_format(kind, as_json)
-    idx = _asked(index, commit, shorten)
+    idx = _asked(index, commit, shorten, check)
     parse = idx.definition.spec.key_type.parse
     wanted = column_names(columns)
     time = idx.definition.time
@@ -82,6 +84,7 @@ def scan(
     columns: Columns = None,
     expired: Expired = False,
     commit: Commit = None,
+    check: Check = False,
     sql: Annotated[
         str | None,
         typer.Option(metavar="QUERY", help="A query of DuckDB's over the table `entries`."),
@@ -92,7 +95,7 @@ def scan(
 ) -> None:
     """Read all rows that live, or ask SQL of them."""
     chosen = chosen_format(kind, as_json)
-    idx = _asked(index, commit, shorten)
+    idx = _asked(index, commit, shorten, check)
     asked = (since, until, column_names(columns), expired)
     if sql is None:
         write_rows(idx.scan(*asked), chosen, limit)
@@ -101,9 +104,11 @@ def scan(
         write_rows(answer, chosen, limit)
 
 
-def _asked(index: str, commit: int | None, shorten: list[str] | None) -> AnyIndex | Snapshot:
-    """The index, or what is to be seen of it: at a commit, with shorter windows."""
-    idx = open_index(index)
+def _asked(
+    index: str, commit: int | None, shorten: list[str] | None, check: bool
+) -> AnyIndex | Snapshot:
+    """The index, or what is to be seen of it: at a commit, with shorter windows, of files that were checked."""
+    idx = open_index(index, check=check)
     if not isinstance(idx.definition, LifeDefinition):
         refuse("lifetime indexes, and this is a wave index", shorten=shorten or None)
     if commit is None and not shorten:

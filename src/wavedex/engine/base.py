@@ -13,15 +13,13 @@ from typing import Protocol
 import pyarrow as pa
 
 from wavedex.engine.homes import place
-from wavedex.engine.shard import ShardTask, Workshop, needs_writing, run_shard, stem_prefix
+from wavedex.engine.shard import Settled, ShardTask, Workshop, needs_writing, run_shard
 from wavedex.errors import Damaged, WriteFailed
-from wavedex.log import DATA, Manifest, SubIndex, base_of
+from wavedex.log import DATA, Manifest, SubIndex
 from wavedex.plan import Operation, apply
+from wavedex.store.names import base_of, stem_prefix
 from wavedex.store.part import Part
 from wavedex.store.reading import split_by_shard, split_keys
-
-Parts = dict[str, tuple[Part, ...]]
-"""What each sub-index and temporary is made of in one shard."""
 
 
 class Rows(Protocol):
@@ -57,8 +55,10 @@ class Engine(ABC):
         erased: pa.Array | None = None,
         hides: Mapping[int, Mapping[tuple[str, int], pa.RecordBatch]] | None = None,
         floors: Mapping[str, int] | None = None,
-    ) -> dict[str, SubIndex]:
+    ) -> tuple[dict[str, SubIndex], dict[str, int]]:
         """The sub-indexes and temporaries after the operations, their new files written and lasting.
+
+        With them comes how many bytes were written to each file.
 
         Rows of the keys `erased` are in none of them then; `hides` has rows to hide, shard by shard and part by part, and
         `floors` says which rows are over. Where it raises, the files that it had begun are removed again.
@@ -105,10 +105,11 @@ class Engine(ABC):
         except BaseException:
             self.discard(commit, token)
             raise
-        return {
-            name: SubIndex(slots, tuple(result[name] for result in results))
+        settled = {
+            name: SubIndex(slots, tuple(result.parts[name] for result in results))
             for name, slots in layout.items()
         }
+        return settled, {name: size for each in results for name, size in each.written.items()}
 
     def discard(self, commit: int, token: str) -> None:
         """Remove the files of an attempt that will not be committed."""
@@ -118,7 +119,7 @@ class Engine(ABC):
             if base_of(name).startswith(prefix):
                 files.remove(name)
 
-    def _results(self, tasks: list[ShardTask]) -> list[Parts]:
+    def _results(self, tasks: list[ShardTask]) -> list[Settled]:
         """The results of all shares. Those that write nothing are worth neither a thread nor a task of Spark's."""
         writing = [task for task in tasks if needs_writing(self.workshop, task)]
         written = self._run_all(writing) if writing else []
@@ -129,5 +130,5 @@ class Engine(ABC):
         return [results[task.shard] for task in tasks]
 
     @abstractmethod
-    def _run_all(self, tasks: list[ShardTask]) -> list[Parts]:
+    def _run_all(self, tasks: list[ShardTask]) -> list[Settled]:
         """The results of some shards' shares, in their order. REQUIRES: at least one."""

@@ -1,42 +1,82 @@
-"""Files whose syncs go on behind: one thread writes the next file while others make the last ones last.
+"""Files whose syncs go on behind, and whose bytes are counted: one thread writes the next file while others make the last ones last.
 
 A refresh of a grid writes dozens of files. To wait for each of them before the next is begun leaves the processor idle, and lets
 the disk do one by one what it can do for several at a time. What was asked for is done when the work is: only then is anything
 committed that names the files.
+
+How many bytes were handed to the disk is counted by the file, since the size of a file that grows does not tell: records go into
+room that is there already, and room is made that nothing is written to yet.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, cast
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar, cast
 
-from wavedex.store.access import AnyFiles
+from wavedex.crew import Crew, Task
+from wavedex.store.access import AnyFiles, FileRef
+
+T = TypeVar("T")
 
 THREADS = 8
 """How many files of a shard are synced at a time."""
 
 
 @contextmanager
-def synced_behind(files: AnyFiles) -> Iterator[AnyFiles]:
-    """The same files, whose syncs are done when this is left; what one of them raises is raised then."""
-    with ThreadPoolExecutor(THREADS) as pool:
-        behind = _Behind(files, pool)
+def synced_behind(files: AnyFiles, written: dict[str, int]) -> Iterator[AnyFiles]:
+    """The same files, whose syncs are done when this is left; what one of them raises is raised then.
+
+    `written` gets how many bytes were written to each.
+    """
+    crew = Crew(THREADS)
+    with crew, crew:
+        behind = _Behind(files, crew, written)
         yield cast(AnyFiles, behind)
         behind.wait()
 
 
 class _Behind:
-    """All that files are, but for `sync`."""
+    """All that files are, but for `sync`, and for the counting of what is written."""
 
-    def __init__(self, files: AnyFiles, pool: ThreadPoolExecutor) -> None:
+    def __init__(self, files: AnyFiles, crew: Crew, written: dict[str, int]) -> None:
         self._files = files
-        self._pool = pool
-        self._asked: list[Future[None]] = []
+        self._crew = crew
+        self._written = written
+        self._asked: list[Task[None]] = []
+
+    def create(self, name: str, fill: Callable[..., object]) -> FileRef:
+        ref = self._files.create(name, fill)
+        self._count(name, ref.bytes)
+        return ref
+
+    def copy(self, source: str, target: str, size: int) -> None:
+        self._files.copy(source, target, size)
+        self._count(target, size)
+
+    def patch(self, name: str, offset: int, data: Any) -> None:
+        self._files.patch(name, offset, data)
+        self._count(name, memoryview(data).nbytes)
+
+    def scatter(self, name: str, positions: Any, rows: Any) -> None:
+        self._files.scatter(name, positions, rows)
+        self._count(name, rows.nbytes)
+
+    def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
+        # What a package writes itself is known by what the file has grown by.
+        before = self._files.size(name)
+        changed = self._files.hand_over(name, change)
+        self._count(name, max(0, self._files.size(name) - before))
+        return changed
+
+    def _count(self, name: str, count: int) -> None:
+        # A file is written by one thread at a time.
+        self._written[name] = self._written.get(name, 0) + count
 
     def sync(self, name: str) -> None:
-        self._asked.append(self._pool.submit(self._files.sync, name))
+        self._asked.append(self._crew.give(partial(self._files.sync, name)))
 
     def wait(self) -> None:
         for each in self._asked:

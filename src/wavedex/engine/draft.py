@@ -26,9 +26,10 @@ from wavedex.plan import (
     Operation,
     Rename,
 )
+from wavedex.plan.slot_set import NO_SLOTS
 from wavedex.store.part import Part, Slots
 
-_NONE: Slots = frozenset()
+_NONE: Slots = NO_SLOTS
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
-from wavedex.log import SubIndex, folder_of
+from wavedex.log import SubIndex
+from wavedex.store.names import folder_of
 from wavedex.store.part import Part
 
 

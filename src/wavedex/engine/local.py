@@ -8,9 +8,9 @@ from __future__ import annotations
 import os
 from functools import partial
 
-from wavedex.engine.base import Engine, Parts
-from wavedex.engine.crew import run_together
-from wavedex.engine.shard import ShardTask, Workshop, run_shard
+from wavedex.crew import run_together
+from wavedex.engine.base import Engine
+from wavedex.engine.shard import Settled, ShardTask, Workshop, run_shard
 
 
 class LocalEngine(Engine):
@@ -20,6 +20,6 @@ class LocalEngine(Engine):
         super().__init__(workshop, shards)
         self.threads = threads or min(shards, os.cpu_count() or 1)
 
-    def _run_all(self, tasks: list[ShardTask]) -> list[Parts]:
+    def _run_all(self, tasks: list[ShardTask]) -> list[Settled]:
         calls = [partial(run_shard, self.workshop, task) for task in tasks]
         return run_together(calls, self.threads)

@@ -11,27 +11,32 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
+from typing import NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
+from wavedex.crew import run_together
 from wavedex.engine.behind import synced_behind
-from wavedex.engine.crew import run_together
 from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.homes import settled_homes
 from wavedex.engine.technique import Bench, Technique
-from wavedex.log import DATA, OPEN, folder_of
+from wavedex.log import DATA, OPEN
 from wavedex.plan import Insert, Operation
+from wavedex.plan.slot_set import slots_of, union
 from wavedex.slots import Slotting, distinct
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.arrow import empty_batch, to_arrow
+from wavedex.store.checking import CheckedParts
 from wavedex.store.entries import EntrySpec
+from wavedex.store.names import data_stem, folder_of
 from wavedex.store.order import I64, bucket_starts, stable_order
 from wavedex.store.package import Format, Site
 from wavedex.store.packed import build_packed
 from wavedex.store.part import Part, Slots
 from wavedex.store.pieces import Pieces, concat
+from wavedex.store.positions import Positioned, hidden_rows, write_hidden
 from wavedex.store.reading import Share, shard_of
 from wavedex.store.room import Sizes
 from wavedex.store.sifted import SiftedShard, above
@@ -39,7 +44,10 @@ from wavedex.store.sifted import SiftedShard, above
 
 @dataclass(frozen=True)
 class Workshop:
-    """What is the same for all shards and all plans of an index; `longest` is how many slots after its birth a row may end."""
+    """What is the same for all shards and all plans of an index.
+
+    `longest` is how many slots after its birth a row may end. `forgets` says that no file may keep rows that are over.
+    """
 
     files: AnyFiles
     spec: EntrySpec
@@ -48,6 +56,7 @@ class Workshop:
     sizes: Sizes
     format: Format
     longest: int = 0
+    forgets: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,10 +89,19 @@ class ShardTask:
     draining: frozenset[str] = frozenset()
 
 
-def run_shard(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]]:
-    """Carry out the operations for one shard and return the parts of every name there is then, whose files last."""
-    with synced_behind(workshop.files) as files:
-        return _run(replace(workshop, files=files), task)
+class Settled(NamedTuple):
+    """What came of one shard's share: the parts of every name there is then, and the bytes written to each file."""
+
+    parts: dict[str, tuple[Part, ...]]
+    written: dict[str, int]
+
+
+def run_shard(workshop: Workshop, task: ShardTask) -> Settled:
+    """Carry out the operations for one shard, in files that last then."""
+    written: dict[str, int] = {}
+    with synced_behind(workshop.files, written) as files:
+        parts = _run(replace(workshop, files=files), task)
+    return Settled(parts, written)
 
 
 def _run(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]]:
@@ -134,10 +152,11 @@ def needs_writing(workshop: Workshop, task: ShardTask) -> bool:
 def _set_up(workshop: Workshop, task: ShardTask) -> Bench:
     counter = itertools.count()
     spec, slotting = workshop.spec, workshop.slotting
+    checked = CheckedParts()
     staged = () if _is_read(task) else task.staged
-    batch = _sorted_out(workshop, task) if _is_read(task) else task.arriving.batch()
+    batch = _sorted_out(workshop, task, checked) if _is_read(task) else task.arriving.batch()
     rows = _Slotted(slotting.slots_of(spec.ordinals(batch)))
-    all_births = frozenset().union(*_births(task))
+    all_births = union(_births(task))
 
     def rows_of(slots: Slots, births: Slots) -> pa.RecordBatch:
         if slots >= rows.distinct and births == all_births:
@@ -158,17 +177,19 @@ def _set_up(workshop: Workshop, task: ShardTask) -> Bench:
         slotting=slotting,
         present=tuple(part for name in task.constituents for part in task.present.get(name, ())),
         staged=staged,
-        arriving=rows.distinct.union(*(part.shown for part in staged)),
+        arriving=union([rows.distinct, *(part.shown for part in staged)]),
         memory=rows.distinct,
         rows_of=rows_of,
         floors=task.floors,
         home=next(iter(task.homes.values()), DATA),
         homes=frozenset(task.homes.values()),
-        name=lambda: f"{stem_prefix(task.commit, task.token)}-{task.shard:05d}-{next(counter)}",
+        name=lambda: data_stem(task.commit, task.token, task.shard, next(counter)),
         is_draining=False,
         is_delta=False,
+        forgets=workshop.forgets,
         format=workshop.format,
         site=Site(workshop.files, spec, workshop.sizes, task.commit, task.oldest_kept),
+        checked=checked,
     )
 
 
@@ -177,7 +198,7 @@ class _Slotted:
 
     def __init__(self, slots: I64) -> None:
         self.slots = slots
-        self.distinct = frozenset(distinct(slots)[0].tolist())
+        self.distinct = slots_of(distinct(slots)[0].tolist())
 
     def places(self, slots: Slots) -> I64:
         """The rows of some slots, in the order in which they came."""
@@ -195,9 +216,10 @@ class _Slotted:
         return order, dict(zip(self.slots[order[starts]].tolist(), bounds, strict=True))
 
 
-def _births(task: ShardTask) -> set[Slots]:
+def _births(task: ShardTask) -> list[Slots]:
     """The births that operations tell apart."""
-    return {operation.births for operation in task.operations if isinstance(operation, Insert)}
+    births = [each.births for each in task.operations if isinstance(each, Insert)]
+    return [slots for at, slots in enumerate(births) if slots not in births[:at]]
 
 
 def _is_read(task: ShardTask) -> bool:
@@ -205,12 +227,12 @@ def _is_read(task: ShardTask) -> bool:
     return bool(task.staged) and (task.mixed or len(_births(task)) > 1)
 
 
-def _sorted_out(workshop: Workshop, task: ShardTask) -> pa.RecordBatch:
-    """The rows of this shard: those in memory, and those of parts that may have others too."""
+def _sorted_out(workshop: Workshop, task: ShardTask, checked: CheckedParts) -> pa.RecordBatch:
+    """The rows of this shard: those in memory, and those of parts that may have others too. Raises Damaged."""
     spec = workshop.spec
     batches = [empty_batch(spec.schema), task.arriving.batch()]
     for part in task.staged:
-        opened = open_shard(workshop.files, spec, part)
+        opened = checked.open(workshop.files, spec, part)
         if task.floors:
             opened = SiftedShard(opened, above(task.floors))
         for within in part.ranges(part.shown, workshop.slotting):
@@ -229,25 +251,31 @@ def _with_hidden(
     found = {name: [*parts] for name, parts in present.items()}
     for (name, place), rows in hides.items():
         part = found[name][place]
-        batches = [rows]
-        if part.hidden is not None:
-            batches.append(open_shard(bench.files, bench.spec, part.hidden).scan(None))
-        both = concat(batches)
-        hidden = build_packed(
-            bench.files, bench.spec, bench.stem(), Pieces.of(both), bench.slots_in(both)
-        )
-        found[name][place] = replace(part, hidden=hidden)
+        found[name][place] = replace(part, hidden=_hide(bench, part, rows))
     return {name: tuple(parts) for name, parts in found.items()}
+
+
+def _hide(bench: Bench, part: Part, rows: pa.RecordBatch) -> Part:
+    """What hides rows of a part, and what is hidden of it already: their positions, or they themselves where there are none."""
+    opened = open_shard(bench.files, bench.spec, part)
+    held = bench.slots_in(rows)
+    if isinstance(opened, Positioned):
+        held = held if part.hidden is None else held | part.hidden.held
+        positions = np.append(opened.gone, opened.find(rows))
+        return write_hidden(bench.files, bench.stem(), positions, held)
+    both = concat([rows, *hidden_rows(bench.source(part))])
+    held = bench.slots_in(both)
+    return build_packed(bench.files, bench.spec, bench.stem(), Pieces.of(both), held)
 
 
 def _without_keys(
     workshop: Workshop, bench: Bench, present: Mapping[str, tuple[Part, ...]], erased: pa.Array
 ) -> dict[str, tuple[Part, ...]]:
     """The parts of every name without the rows of some keys; files that several names share are written once."""
-    written: dict[FileRef, Part | None] = {}
+    written: dict[tuple[FileRef, Part | None], Part | None] = {}
 
     def clean(part: Part) -> Part | None:
-        ref = part.files["directory"]
+        ref = part.files["directory"], part.hidden
         if ref not in written:
             home = folder_of(part.files["rows"].name)
             own = replace(bench, home=home if home in bench.homes else bench.home)
@@ -267,7 +295,7 @@ def _without_rows(workshop: Workshop, bench: Bench, part: Part, erased: pa.Array
     Files that grow in place may have rows that no directory shows any more, so they are written anew in any case.
     """
     spec = workshop.spec
-    opened = open_shard(workshop.files, spec, part)
+    opened = bench.source(part)
     found = opened.probe_many(erased, spec.key_type.hash_array(erased), None)
     if not found.num_rows and part.content is None and part.hidden is None:
         return part
@@ -277,8 +305,3 @@ def _without_rows(workshop: Workshop, bench: Bench, part: Part, erased: pa.Array
     if not len(kept):
         return None
     return workshop.technique.write(rows.take(to_arrow(kept)), part.held, bench)
-
-
-def stem_prefix(commit: int, token: str) -> str:
-    """How the names of all new files of one attempt at a commit begin."""
-    return f"{commit:010d}-{token}"

@@ -19,9 +19,10 @@ from py4j.protocol import Py4JError
 from pyspark import SparkContext, TaskContext
 from pyspark.errors import PySparkException
 
-from wavedex.engine.base import Engine, Parts
-from wavedex.engine.shard import ShardTask, Workshop, run_shard
+from wavedex.engine.base import Engine
+from wavedex.engine.shard import Settled, ShardTask, Workshop, run_shard
 from wavedex.errors import SparkFailed, WavedexError
+from wavedex.store.server_address import Trust
 
 _TOLD = (WavedexError, pa.ArrowException, MemoryError, FileNotFoundError)
 """What `Engine.run` has names for."""
@@ -44,10 +45,12 @@ class SparkEngine(Engine):
         self._context = context
         self._open_workshop = open_workshop or (lambda: workshop)
 
-    def _run_all(self, tasks: list[ShardTask]) -> list[Parts]:
+    def _run_all(self, tasks: list[ShardTask]) -> list[Settled]:
         open_workshop = self._open_workshop
+        trust = Trust.mine()
 
-        def run(mine: Iterable[ShardTask]) -> Iterator[tuple[int, Parts | Exception]]:
+        def run(mine: Iterable[ShardTask]) -> Iterator[tuple[int, Settled | Exception]]:
+            trust.extend()
             for task in mine:
                 yield task.shard, _answer(open_workshop, task)
 
@@ -61,7 +64,7 @@ class SparkEngine(Engine):
         return [results[task.shard] for task in tasks]
 
 
-def _answer(open_workshop: Callable[[], Workshop], task: ShardTask) -> Parts | Exception:
+def _answer(open_workshop: Callable[[], Workshop], task: ShardTask) -> Settled | Exception:
     """What a task sends back: the parts of its shard, or what is wrong."""
     context = TaskContext.get()
     assert context is not None

@@ -20,15 +20,18 @@ import pyarrow as pa
 
 from wavedex.engine.draft import Draft
 from wavedex.errors import TooLarge, UnknownScheme
+from wavedex.plan.slot_set import NO_SLOTS, first_of, slots_key, slots_of, union
 from wavedex.slots import Slotting, distinct
 from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
 from wavedex.store.arrow import empty_batch
+from wavedex.store.checking import CheckedParts
 from wavedex.store.entries import Columns, EntrySpec
 from wavedex.store.formats import FORMATS
 from wavedex.store.package import Format, Site, Updatable
 from wavedex.store.part import Part, Slots
 from wavedex.store.pieces import Piece, Pieces, concat
+from wavedex.store.positions import hidden_rows
 from wavedex.store.reading import Shard
 from wavedex.store.sifted import SiftedShard, above
 
@@ -40,8 +43,9 @@ class Bench:
     `present` are the parts that readers see now. Rows arrive as `staged` parts, which lie on disk already, or in memory:
     `rows_of` gives those of some slots and births. `arriving` are the slots of both, `memory` those of the latter. Rows that are
     not above all `floors` are over. `stem` makes names for new files, in the folder
-    `home`, one of `homes`; `format` writes and changes parts, at `site`. `is_draining` says that parts are from before a migration, of
+    `home`, one of `homes`; `format` writes and changes parts, at `site`; `checked` opens those whose rows are copied. `is_draining` says that parts are from before a migration, of
     which readers may hold commits that nobody knows of: they are left as they are. `is_delta` says that they are the delta's.
+    `forgets` says that rows which are over must leave the files.
     """
 
     files: AnyFiles
@@ -58,8 +62,10 @@ class Bench:
     name: Callable[[], str]
     is_draining: bool
     is_delta: bool
+    forgets: bool
     format: Format
     site: Site
+    checked: CheckedParts
     written: dict[object, tuple[Part, ...]] = field(default_factory=dict)
 
     def stem(self) -> str:
@@ -93,7 +99,7 @@ class Bench:
         """The rows that parts show and those that arrive in memory, or None where there are none."""
         pieces = [
             self.open(part).piece(within)
-            for part in sorted(parts, key=lambda part: min(part.shown))
+            for part in sorted(parts, key=lambda part: first_of(part.shown))
             for within in part.ranges(part.shown, self.slotting)
         ]
         if arriving:
@@ -101,9 +107,15 @@ class Bench:
         pieces = [piece for piece in pieces if piece.num_rows]
         return Pieces(pieces) if pieces else None
 
+    def source(self, part: Part) -> Shard:
+        """A part whose rows are to be copied. Raises Damaged: what is copied gets a checksum that is good."""
+        return self.checked.open(self.files, self.spec, part)
+
     def open(self, part: Part) -> Shard:
-        """A part without the rows that are over."""
-        opened = open_shard(self.files, self.spec, part)
+        """The same without the rows that are over."""
+        return self._living(self.source(part))
+
+    def _living(self, opened: Shard) -> Shard:
         return SiftedShard(opened, above(self.floors)) if self.floors else opened
 
     def over(self, part: Part, slots: Slots) -> pa.RecordBatch:
@@ -119,19 +131,20 @@ class Bench:
 
     def alive(self, part: Part, slots: Slots) -> Slots:
         """Those of some slots of a part in which not all rows are over."""
+        opened = self._living(open_shard(self.files, self.spec, part))
         within = part.ranges(slots, self.slotting)
-        return frozenset().union(*(self.slots_in(self.open(part).scan(each)) for each in within))
+        return union(self.slots_in(opened.scan(each)) for each in within)
 
     def slots_in(self, rows: Columns) -> Slots:
         """The slots of which there are rows."""
-        return frozenset(distinct(self.slotting.slots_of(self.spec.ordinals(rows)))[0].tolist())
+        return slots_of(distinct(self.slotting.slots_of(self.spec.ordinals(rows)))[0].tolist())
 
 
 def born_in(rows: Columns, spec: EntrySpec, slotting: Slotting) -> Slots:
     """The slots in which rows were inserted; none where they are not ordered by their ends."""
     if spec.birth is None:
-        return frozenset()
-    return frozenset(distinct(slotting.slots_of(spec.births(rows)))[0].tolist())
+        return NO_SLOTS
+    return slots_of(distinct(slotting.slots_of(spec.births(rows)))[0].tolist())
 
 
 class Technique(Protocol):
@@ -238,11 +251,13 @@ class Immutable:
         self, parts: tuple[Part, ...], arriving: Slots, births: Slots, bench: Bench
     ) -> tuple[Part, ...]:
         """Write one packed part; what two drafts share is written once."""
-        shown = tuple((part.files["rows"].name, part.shown) for part in parts)
-        shared = (shown, arriving, births)
+        shown = tuple(
+            (part.files["rows"].name, part.hidden, slots_key(part.shown)) for part in parts
+        )
+        shared = (shown, slots_key(arriving), slots_key(births))
         if shared not in bench.written:
             rows = bench.read(parts, arriving, births)
-            held = frozenset(arriving).union(*(part.shown for part in parts))
+            held = union([arriving, *(part.shown for part in parts)])
             if rows is not None and bench.floors:
                 held = bench.slots_in(rows)
             bench.written[shared] = () if rows is None else (self._build(rows, held, bench),)
@@ -279,15 +294,19 @@ class InPlace:
         sources = bench.sources(draft)
         added = draft.old | draft.arriving
         part: Part | None = draft.parts[0] if draft.parts else None
-        doomed = frozenset() if part is None else part.held & draft.deleted
+        doomed = NO_SLOTS if part is None else part.held & draft.deleted
         is_fixed = bench.is_draining or not bench.format.is_updatable(draft.parts)
         if part is not None and (part.hidden or draft.examined) and not bench.format.removes:
             is_fixed = True
-        if part is not None and (is_fixed or (doomed and not bench.format.deletes)):
+        # A copy would take along what was deleted, in room that is free; what is left costs no more to write.
+        # And what is sealed must not stay in the free room of the delta.
+        is_forgotten = bench.forgets and (bench.is_delta or not self.changes_files)
+        deletes = bench.format.deletes and not is_forgotten
+        if part is not None and (is_fixed or (doomed and not deletes)):
             # What another technique left, or what cannot be deleted from, is written anew.
             sources = (*draft.own, *sources)
-            added = added.union(*(left.shown for left in draft.own))
-            part, doomed = None, frozenset()
+            added = union([added, *(left.shown for left in draft.own)])
+            part, doomed = None, NO_SLOTS
         found = bench.read(sources, bench.in_memory(draft), draft.births)
         rows = None if found is None else found.batch()
         if part is not None:
@@ -311,8 +330,8 @@ class InPlace:
         """A part without what is hidden of it, and without those of the examined rows that are over."""
         left: Part | None = part
         if part.hidden is not None:
-            hidden = open_shard(bench.files, bench.spec, part.hidden).scan(None)
-            left = bench.remove(replace(part, hidden=None), hidden)
+            for hidden in hidden_rows(bench.source(part)):
+                left = bench.remove(replace(part, hidden=None), hidden)
         if left is None or not left.held & examined:
             return left
         looked = left.held & examined
@@ -328,7 +347,7 @@ class InPlace:
         left: Part | None = part
         for first, last in part.runs(doomed):
             dead = bench.slotting.start(first), bench.slotting.stop(last)
-            slots = frozenset(range(first, last + 1))
+            slots = slots_of(range(first, last + 1))
             cut = left and bench.updates.delete(left, bench.stem(), dead, slots)
             left = cut and replace(cut, born=part.born)
         return left

@@ -1,6 +1,6 @@
 """Which of the arriving rows may enter, as which slots, and what is said of the others.
 
-Looks at slot numbers, the scheme's newest slot and what was delivered before; touches no file. Late rows, repeated slots,
+Looks at slot numbers, the scheme's newest slot and, in the ledger, what was delivered before; changes no file. Late rows, repeated slots,
 slots that go backwards and gaps are told apart here and nowhere else.
 """
 
@@ -13,6 +13,7 @@ from itertools import pairwise
 from wavedex.errors import GapTooLarge, OutsideWindow, SlotBackwards, SlotConflict
 from wavedex.index.arriving import NO_ROWS, Arriving
 from wavedex.index.wave_definition import WaveDefinition
+from wavedex.ledger import Ledger
 from wavedex.log import Manifest
 from wavedex.plan import WaveState
 
@@ -47,18 +48,18 @@ def admit(
     if slot is not None and not arriving.rows:
         identities[slot] = NO_ROWS.identity
     slots = sorted(identities)
-    if being_filled := manifest.open_slots.intersection(slots):
+    if being_filled := manifest.open_slots & frozenset(slots):
         slot = min(being_filled)
         raise SlotConflict(
             f"Slot {slot} ({definition.slotting.label(slot)}) is open: a stream is filling it. Use amend to add "
             "rows to it, or wait until the stream has sealed it."
         )
     if state is not None:
-        _check_passed(slots, identities, state, manifest.delivered, definition)
+        _check_passed(slots, identities, state, manifest.ledger, definition)
         slots = [number for number in slots if number > state.newest]
     if slots:
         # Slots that are open are not empty, and no row may push them out from afar.
-        check_gaps(sorted(manifest.open_slots.union(slots)), {*slots}, state, definition)
+        check_gaps(sorted(manifest.open_slots | frozenset(slots)), {*slots}, state, definition)
     return Admitted(rows.only(slots), slots, {number: identities[number] for number in slots}, late)
 
 
@@ -103,15 +104,16 @@ def _check_passed(
     slots: list[int],
     identities: Mapping[int, str],
     state: WaveState,
-    delivered: Mapping[int, str],
+    ledger: Ledger,
     definition: WaveDefinition,
 ) -> None:
     """Slots that are in the window already must bring the rows they brought before."""
     for slot in slots:
-        if slot > state.newest or delivered.get(slot) == identities[slot]:
+        delivered = None if slot > state.newest else ledger.identity(slot)
+        if slot > state.newest or delivered == identities[slot]:
             continue
         label = definition.slotting.label
-        if slot in delivered:
+        if delivered is not None:
             raise SlotConflict(
                 f"Slot {slot} ({label(slot)}) was appended before with other rows. Use amend to add "
                 "late rows to it."

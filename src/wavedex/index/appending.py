@@ -16,6 +16,7 @@ from wavedex.index.planning import WaveWriter
 from wavedex.index.wave_definition import state_of
 from wavedex.log import Manifest
 from wavedex.plan import Amend, Operation
+from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
 
 Bring = Callable[[Manifest], AbstractContextManager[Arriving]]
@@ -57,9 +58,7 @@ def append(
             return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
         manifest = writer.prepare(manifest)
         plan, state = writer.plan(manifest, admitted.slots, admitted.rows.counts)
-        fresh = admitted.rows.only(frozenset().union(*state.indexes.values()))
-        oldest = state.newest - definition.window + 1
-        delivered = {**manifest.delivered, **admitted.identities}
+        fresh = admitted.rows.only(union(state.indexes.values()))
         manifest = writer.commit(
             manifest,
             "append",
@@ -68,7 +67,7 @@ def append(
             fresh,
             owed=plan.preparation,
             batch=arriving.identity,
-            delivered={slot: rows for slot, rows in delivered.items() if slot >= oldest},
+            delivered=admitted.identities,
             counts={
                 "rows": admitted.rows.rows,
                 "null_keys": arriving.null_keys,

@@ -18,9 +18,10 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex import slots as slotting
-from wavedex.errors import MissingColumn, NullKeys, NullTimes, SchemaMismatch
+from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import PLAIN, Definition
 from wavedex.index.tables import to_table
+from wavedex.plan.slot_set import slots_of
 from wavedex.store import compute as pc
 from wavedex.store.arrow import empty_batch, to_arrow, to_numpy
 from wavedex.store.content import add_content, hash_rows
@@ -92,7 +93,7 @@ class Arriving:
 
     def only(self, slots: Iterable[int]) -> Arriving:
         """The rows of some slots."""
-        kept = {slot: self.summary[slot] for slot in slots if slot in self.summary}
+        kept = {slot: self.summary[slot] for slot in slots_of(self.summary) & slots_of(slots)}
         if len(kept) == len(self.summary):
             return self
         wanted = np.isin(self.slots, np.fromiter(kept, np.int64))
@@ -180,7 +181,9 @@ def _fit(table: pa.Table, definition: Definition) -> pa.Table:
             "create an index whose schema has it."
         )
     table = _exploded(table, definition)
-    columns = [cast_column(table.column(field.name), field) for field in definition.schema]
+    columns = [
+        cast_column(table.column(field.name), field, definition.zone) for field in definition.schema
+    ]
     return pa.table(columns, schema=definition.schema)
 
 
@@ -235,12 +238,17 @@ def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column.cast(kind(PLAIN[values]))
 
 
-def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
-    """A column as the schema has it, where no value changes by it. Raises SchemaMismatch."""
+def cast_column(column: pa.ChunkedArray, field: pa.Field, zone: str) -> pa.ChunkedArray:
+    """A column as the schema has it, where no value changes by it; times without a zone are local to `zone`.
+
+    Raises SchemaMismatch, and BadTime where the zone does not say which instants are meant.
+    """
     if pt.is_dictionary(column.type) and (
         column.type != field.type or any(chunk.dictionary.null_count for chunk in column.chunks)
     ):
         column = _decoded(column)
+    if is_local(column.type) and is_instant(field.type):
+        column = to_instants(column, field.name, zone)
     if column.type != field.type:
         narrows = pt.is_floating(column.type) and column.type.bit_width > field.type.bit_width
         if not pt.is_null(column.type) and (narrows or family(column.type) != family(field.type)):
@@ -258,6 +266,31 @@ def cast_column(column: pa.ChunkedArray, field: pa.Field) -> pa.ChunkedArray:
     return column
 
 
+def to_instants(column: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
+    """Times without a zone as the instants at which the clocks of a zone show them.
+
+    Raises BadTime where there is none, or are two: nothing is guessed.
+    """
+    try:
+        return pc.assume_timezone(column, zone, ambiguous="raise", nonexistent="raise")
+    except pa.ArrowInvalid as error:
+        said = str(error).splitlines()[0]
+        raise BadTime(
+            f"Column {name!r} has times without a zone, which are local to {zone}, and clocks there skipped one of them or "
+            f"showed it twice ({said}). Give that column a zone, so that it says which instants are meant."
+        ) from error
+
+
+def is_local(kind: pa.DataType) -> bool:
+    """Whether values are times without a zone."""
+    return bool(pt.is_timestamp(kind) and kind.tz is None)
+
+
+def is_instant(kind: pa.DataType) -> bool:
+    """Whether values are times with a zone."""
+    return bool(pt.is_timestamp(kind) and kind.tz is not None)
+
+
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A dictionary column as its values: a dictionary may hold a null, or views, which Arrow cannot take from."""
     kind = PLAIN.get(column.type.value_type, column.type.value_type)
@@ -267,6 +300,11 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 def _other_type(column: pa.ChunkedArray, field: pa.Field, why: str = "") -> SchemaMismatch:
     reason = f" without loss ({why})" if why else ""
+    if is_instant(column.type) and is_local(field.type):
+        return SchemaMismatch(
+            f"Column {field.name!r} has a zone, and the index keeps times without one there, local to its zone. Clocks can "
+            "show two instants alike, so make them local times before you append."
+        )
     return SchemaMismatch(
         f"Column {field.name!r} is of type {column.type}, and the index has {field.type}, to which it "
         f"cannot be converted{reason}. Cast it before you append."

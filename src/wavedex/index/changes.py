@@ -18,12 +18,16 @@ import pyarrow as pa
 from wavedex.errors import CommitGone
 from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN
 from wavedex.index.wave_definition import WaveDefinition, window_of
-from wavedex.log import Log, Manifest, manifest_name
+from wavedex.log import Log, Manifest
+from wavedex.plan.slot_set import NO_SLOTS, slots_key, union
 from wavedex.store import AnyFiles, Part, open_shard
 from wavedex.store.arrow import to_arrow
+from wavedex.store.checking import CheckedParts
 from wavedex.store.entries import one_batch
 from wavedex.store.matching import match_rows
-from wavedex.store.part import Slots
+from wavedex.store.names import manifest_name
+from wavedex.store.package import Open
+from wavedex.store.part import Slots, to_ranges
 
 
 @dataclass(frozen=True)
@@ -43,9 +47,13 @@ class ShardChange:
 class ChangeFeed:
     """The changes of one index: found by the manifests, then read from the files, perhaps in another process."""
 
-    def __init__(self, files: AnyFiles, definition: WaveDefinition) -> None:
+    def __init__(
+        self, files: AnyFiles, definition: WaveDefinition, checked: CheckedParts | None = None
+    ) -> None:
+        """`checked` opens files that must be what was written."""
         self._files = files
         self._definition = definition
+        self._open = open_shard if checked is None else checked.open
         self._log = Log(files)
 
     def find(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
@@ -57,7 +65,7 @@ class ChangeFeed:
         for number in chain((since, until), range(since, until)):
             if number not in kept:
                 raise CommitGone(
-                    f"Commit {number} is not there: the index keeps {kept[0]} to {kept[-1]}. Ask for those, "
+                    f"Commit {number} is not there: the index keeps {_said_of(kept)}. Ask for those, "
                     "read more often, or create the index with a larger keep_commits."
                 )
         manifests = [self._read_commit(number) for number in range(since, until + 1)]
@@ -79,7 +87,7 @@ class ChangeFeed:
                         for number in (change.commit, change.since):
                             if number is not None:
                                 pins.enter_context(self._files.pin(manifest_name(number)))
-                    yield read_change(self._files, self._definition, change)
+                    yield read_change(self._files, self._definition, change, self._open)
             except FileNotFoundError as error:
                 raise CommitGone(
                     f"Commit {change.commit} or the one before it was removed while it was read "
@@ -93,6 +101,18 @@ class ChangeFeed:
             raise CommitGone(f"Commit {number} was removed meanwhile. Ask again.") from None
 
 
+def _said_of(commits: list[int]) -> str:
+    """Commits as people say them: an old one that a reader holds stands apart from the newest.
+
+    >>> _said_of([6, 18, 19, 20])
+    '6, 18 to 20'
+    """
+    runs = (
+        str(first) if first == last else f"{first} to {last}" for first, last in to_ranges(commits)
+    )
+    return ", ".join(runs)
+
+
 def change_schema(definition: WaveDefinition) -> pa.Schema:
     """The columns of an entry, and which change it was."""
     return definition.schema.append(pa.field(CHANGE_COLUMN, pa.int32(), nullable=False)).append(
@@ -104,10 +124,11 @@ def find_changes(
     definition: WaveDefinition, before: Manifest | None, after: Manifest
 ) -> Iterator[ShardChange]:
     """The shards that a commit changed; `before` is None for an index that was empty. Reads no file."""
-    old = frozenset() if before is None else window_of(definition, before)
+    old = NO_SLOTS if before is None else window_of(definition, before)
     new = window_of(definition, after)
-    old_rows = {} if before is None else before.rows
-    same = {slot for slot in old & new if old_rows.get(slot, 0) == after.rows.get(slot, 0)}
+    same = old & new
+    if before is not None:
+        same = same - after.ledger.differing(before.ledger)
     # Where a commit has other shards than the one before, rows have moved, but only whole slots can have left.
     for shard in range(max(map(_shards, (before or after, after)))):
         left = [] if before is None else _showing(before, shard, old - same)
@@ -120,10 +141,12 @@ def find_changes(
             yield ShardChange(since, after.commit, shard, tuple(entered), tuple(left))
 
 
-def read_change(files: AnyFiles, definition: WaveDefinition, change: ShardChange) -> pa.RecordBatch:
+def read_change(
+    files: AnyFiles, definition: WaveDefinition, change: ShardChange, open_part: Open = open_shard
+) -> pa.RecordBatch:
     """The rows of a change, with the two columns that say which. Raises FileNotFoundError where its files are gone."""
-    entered = _read(files, definition, change.entered)
-    left = _read(files, definition, change.left)
+    entered = _read(files, definition, change.entered, open_part)
+    left = _read(files, definition, change.left, open_part)
     shared = _slots(change.entered) & _slots(change.left)
     if shared:
         entered, left = _without_common(entered, left)
@@ -146,19 +169,21 @@ def _shards(manifest: Manifest) -> int:
     return max((len(sub.shards) for sub in manifest.shown.values()), default=0)
 
 
-def _piece(part: Part) -> tuple[tuple[str, ...], Slots]:
+def _piece(part: Part) -> tuple[tuple[str, ...], object]:
     """What tells whether two parts show the same rows of the same files."""
-    return tuple(sorted(file.name for file in part.files.values())), part.shown
+    return tuple(sorted(file.name for file in part.files.values())), slots_key(part.shown)
 
 
 def _slots(parts: Iterable[Part]) -> Slots:
-    return frozenset().union(*(part.shown for part in parts))
+    return union(part.shown for part in parts)
 
 
-def _read(files: AnyFiles, definition: WaveDefinition, parts: Iterable[Part]) -> pa.Table:
+def _read(
+    files: AnyFiles, definition: WaveDefinition, parts: Iterable[Part], open_part: Open
+) -> pa.Table:
     batches = []
     for part in parts:
-        opened = open_shard(files, definition.spec, part)
+        opened = open_part(files, definition.spec, part)
         batches += [opened.scan(w) for w in part.ranges(part.shown, definition.slotting)]
     return pa.Table.from_batches(batches, definition.spec.schema).unify_dictionaries()
 

@@ -21,6 +21,7 @@ import numpy as np
 from wavedex.errors import BadTime
 from wavedex.index.life_definition import At, LifeDefinition
 from wavedex.log import Arrivals, Manifest, Pace
+from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
 
 SMOOTHING = 0.3
@@ -100,15 +101,13 @@ def count_on(definition: LifeDefinition, manifest: Manifest, slot: int) -> Slots
     before, beyond = definition.reach
     state = definition.state_of(manifest)
     assert state is not None
-    held = frozenset().union(
-        *(part.held for sub in manifest.indexes.values() for part in sub.parts)
-    )
+    held = union(part.held for sub in manifest.indexes.values() for part in sub.parts)
     last = _last_guess(definition, manifest)
     first = state.newest + 1 - before
     late = frozenset(each for each in held if each < first or slot + beyond < each <= last)
     waiting = () if manifest.open is None else manifest.open.parts
     passed = (each for part in waiting for each in part.held if each <= slot)
-    return late.union(passed)
+    return late | frozenset(passed)
 
 
 def _next(

@@ -6,35 +6,35 @@ A crash on the way leaves no index, and something that a second attempt may take
 from __future__ import annotations
 
 import os
-import re
+from dataclasses import replace
 from pathlib import Path
 
-from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex
+from wavedex.errors import AlreadyExists, BadDefinition, ConcurrentWrite, NotAnIndex
 from wavedex.index.definition import Definition, read_definition
 from wavedex.index.life_definition import LifeDefinition
 from wavedex.index.roots import all_files
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.wave_definition import WaveDefinition
 from wavedex.log import DATA, LOCK, LOG, Log, Manifest
+from wavedex.store import names
 from wavedex.store.access import AnyFiles
+from wavedex.store.names import DEFINITION
 from wavedex.store.spread import SpreadFiles
 
-DEFINITION = "index.json"
 KINDS: tuple[type[Definition], ...] = (WaveDefinition, LifeDefinition)
 """The kinds of index that there are."""
-_CREATED = re.compile(r"0{20}\.json|0{20}\..*\.tmp|index\.json\.tmp")
-"""What `create` may leave in the log when it crashes."""
 
 
 def create_at(
     path: str | os.PathLike[str], definition: Definition, around: Surroundings
 ) -> AnyFiles:
-    """Make an empty index and return its files. Raises AlreadyExists and BadDefinition."""
+    """Make an empty index and return its files. Raises AlreadyExists, SchemaTaken and BadDefinition."""
     own = around.files(path)
     _check_apart(own, definition)
     files = all_files(own, definition, around)
     definition.check_place(files)
     _check_free(files)
+    definition.package.check_free()
     files.make_folder("")
     with files.lock(LOCK):
         _check_free(files)
@@ -42,20 +42,41 @@ def create_at(
             files.make_folder(folder)
         if isinstance(files, SpreadFiles):
             files.mark()
-        for leftover in files.list(LOG):
-            files.remove(f"{LOG}/{leftover}")
-        Log(files).commit(Manifest(0, "create", around.now().isoformat()), around.token())
-        draft = f"{LOG}/{DEFINITION}.tmp"
-        files.create(draft, lambda sink: sink.write(definition.to_bytes()))
-        files.sync(draft)
+        token = around.token()
+        first = Manifest(
+            0,
+            "create",
+            around.now().isoformat(),
+            tokens=(token,),
+            # Without a lock, one who comes after a crash takes over what is left, and may want another index.
+            definition=definition.checksum if files.is_local else "",
+        )
+        _begin_log(files, first)
         try:
-            files.link(draft, DEFINITION)
+            files.publish(DEFINITION, definition.to_bytes(), names.definition_draft(token))
         except FileExistsError:
             raise _taken(files) from None
-        files.sync_folder("")
-        files.sync_folder("..")
-        files.remove(draft)
+        files.sync_folder(names.ABOVE)
     return files
+
+
+def _begin_log(files: AnyFiles, first: Manifest) -> None:
+    """Commit the first manifest, or take the one for it that another attempt has left.
+
+    Where no lock keeps others out, that attempt may still be under way, so that nothing of it is removed.
+    """
+    for leftover in files.list(LOG) if files.is_local else ():
+        files.remove(f"{LOG}/{leftover}")
+    log = Log(files)
+    try:
+        log.commit(first, first.tokens[-1])
+    except ConcurrentWrite:
+        found = log.find(first.commit)
+        if (
+            found is None
+            or replace(found, written_at=first.written_at, tokens=first.tokens) != first
+        ):
+            raise _taken(files) from None
 
 
 def open_at(path: str | os.PathLike[str], around: Surroundings) -> tuple[AnyFiles, Definition]:
@@ -90,9 +111,7 @@ def _check_free(files: AnyFiles) -> None:
     try:
         there = set(files.list(""))
         begun = there <= {DATA, LOG, LOCK} and (LOCK in there or not files.is_local)
-        is_leftover = (
-            begun and not files.list(DATA) and all(map(_CREATED.fullmatch, files.list(LOG)))
-        )
+        is_leftover = begun and not files.list(DATA) and all(map(_is_of_create, files.list(LOG)))
     except NotADirectoryError:
         raise _taken(files) from None
     if there and not is_leftover:
@@ -101,6 +120,12 @@ def _check_free(files: AnyFiles) -> None:
         raise AlreadyExists(
             f"There is something at {', '.join(strange)} already. Give roots that are new or empty."
         )
+
+
+def _is_of_create(name: str) -> bool:
+    """Whether `create` may have left a file of that name in the log when it crashed."""
+    is_ours = names.is_draft(name) or names.is_manifest(name)
+    return is_ours and names.commit_of(name) in (0, None)
 
 
 def _taken(files: AnyFiles) -> AlreadyExists:

@@ -17,7 +17,7 @@ import pyarrow.types as pt
 from wavedex import slots
 from wavedex.clock import SECOND_NS
 from wavedex.errors import BadDefinition, BadTime, MissingColumn, UnknownScheme
-from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, whole_number
+from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, whole_number, window_of
 from wavedex.index.wave_definition import WaveDefinition
 from wavedex.plan import SCHEMES, options_of
 from wavedex.store.address import files_at
@@ -68,7 +68,7 @@ def define(
     for role, name in (*(("key", name) for name in keys), ("time", time)):
         check_column(role, name, schema)
     check_names(schema)
-    window = whole_number("window", window, 1)
+    window = window_of(window)
     indexes = min(4, window) if indexes is None else whole_number("indexes", indexes, 1)
     check_choice("late", late, ("error", "drop"))
     time_type = None if time is None else schema.field(time).type
@@ -176,7 +176,7 @@ def redefine(
     What only the old scheme needs is let go of with it, and a shorter window has no more sub-indexes than slots.
     """
     held = definition
-    window = held.window if window is None else whole_number("window", window, 1)
+    window = held.window if window is None else window_of(window)
     indexes = min(held.indexes, window) if indexes is None else whole_number("indexes", indexes, 1)
     scheme = held.scheme_name if scheme is None else scheme
     _check_scheme(scheme)

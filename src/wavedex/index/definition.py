@@ -14,11 +14,12 @@ import json
 import operator
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
 import pyarrow as pa
+import xxhash
 
 from wavedex import slots
 from wavedex.engine.technique import Technique, technique
@@ -28,16 +29,18 @@ from wavedex.errors import (
     NewerFormat,
     OlderFormat,
 )
-from wavedex.log import Manifest, SubIndex
-from wavedex.plan import Layout
+from wavedex.log import BAD_JSON, Manifest, SubIndex
+from wavedex.plan import Layout, Operation, apply, operation_from_json
+from wavedex.plan.slot_set import SPAN_MAX
 from wavedex.store.access import AnyFiles, needs_local_disk
 from wavedex.store.entries import EntrySpec
 from wavedex.store.formats import Format, find_format
+from wavedex.store.names import DEFINITION
 from wavedex.store.part import Part, Slots
 from wavedex.store.reading import Range, Shard
 from wavedex.store.room import Sizes
 
-FORMAT = 4
+FORMAT = 5
 """The format version that this code writes. Readers refuse any other."""
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """What views are kept as."""
@@ -119,6 +122,8 @@ class Definition(ABC):
     roots: tuple[str, ...]
     former_formats: tuple[str, ...] = ()
     identity: str = ""
+    read_from: str = field(default="", compare=False)
+    """The checksum of the file that it was read from; empty where it was not read from one."""
 
     kind: ClassVar[str]
     """What stands for it in `index.json`."""
@@ -199,10 +204,25 @@ class Definition(ABC):
         """How many slots after its birth a row may end, where rows have ends of their own."""
         return 0
 
+    @property
+    def zone(self) -> str:
+        """The zone in which times without one are local: of rows, of `since` and `until`, and of instants."""
+        return getattr(self.slotting, "zone", "UTC")
+
     @cached_property
     def key_names(self) -> tuple[str, ...]:
         """The columns of the key."""
         return self.spec.key_names
+
+    @property
+    @abstractmethod
+    def cycle(self) -> int:
+        """After how many slots plans come round, about."""
+
+    @property
+    def forgets(self) -> bool:
+        """Whether what is over must have left every file when a write returns."""
+        return False
 
     @cached_property
     def technique(self) -> Technique:
@@ -212,7 +232,7 @@ class Definition(ABC):
     @cached_property
     def package(self) -> Format:
         """What writes parts and opens them."""
-        return find_format(self.format)
+        return find_format(self.format, self.identity)
 
     @cached_property
     def rooms(self) -> Sizes:
@@ -233,6 +253,16 @@ class Definition(ABC):
         on_disk = self.technique.writes_into_files or self.package.needs_local_disk
         if on_disk and not files.is_local:
             raise needs_local_disk(files.root)
+
+    @cached_property
+    def checksum(self) -> str:
+        """That of its file, by which every manifest knows what the index was created as."""
+        return self.read_from or xxhash.xxh64_hexdigest(self.to_bytes())
+
+    def check_created(self, manifest: Manifest) -> None:
+        """Raise Damaged where a commit was made by another definition. REQUIRES: this is as the index was created."""
+        if manifest.definition not in ("", self.checksum):
+            raise changed_since(manifest)
 
     def to_bytes(self) -> bytes:
         """The content of `index.json`."""
@@ -292,9 +322,14 @@ class Definition(ABC):
             definition.technique.check(definition.spec, definition.package)
             definition.check_planner()
             _ = definition.rooms, definition.spec.key_type
-        except (ValueError, KeyError, TypeError, pa.ArrowInvalid, BadDefinition) as error:
+        except (*BAD_JSON, pa.ArrowException, OSError, BadDefinition) as error:
             raise Damaged(f"{name} is no definition ({error})") from error
         return definition
+
+
+def changed_since(manifest: Manifest) -> Damaged:
+    """What to say where a definition is not the one that a commit was made by."""
+    return Damaged(f"{DEFINITION} is not what it was when commit {manifest.commit} was made")
 
 
 def read_definition(kinds: Iterable[type[Definition]], data: bytes, name: str) -> Definition:
@@ -302,7 +337,7 @@ def read_definition(kinds: Iterable[type[Definition]], data: bytes, name: str) -
     try:
         body = json.loads(data)
         version = int(body["format"])
-    except (ValueError, KeyError, TypeError) as error:
+    except BAD_JSON as error:
         raise Damaged(f"{name} is no definition ({error})") from error
     if version > FORMAT:
         raise NewerFormat(
@@ -316,8 +351,20 @@ def read_definition(kinds: Iterable[type[Definition]], data: bytes, name: str) -
         )
     for kind in kinds:
         if body.get("kind") == kind.kind:
-            return kind._from_json(body, name)
+            read = kind._from_json(body, name)
+            return replace(read, read_from=xxhash.xxh64_hexdigest(data))
     raise Damaged(f"{name} is no definition (there is no kind of index {body.get('kind')!r})")
+
+
+def owed_by(manifest: Manifest) -> list[Operation]:
+    """The operations of a preparation that was not done yet. Raises Damaged where they make no sense for the commit."""
+    layout = {name: sub.slots for name, sub in manifest.everything.items()}
+    try:
+        owed = [operation_from_json(operation) for operation in manifest.owed]
+        apply(layout, owed)
+    except (AssertionError, KeyError, ValueError) as error:
+        raise Damaged(f"commit {manifest.commit} owes what cannot be done ({error})") from error
+    return owed
 
 
 def _read_schema(text: str) -> pa.Schema:
@@ -329,3 +376,16 @@ def whole_number(name: str, value: Any, least: int) -> int:
     if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
         raise BadDefinition(f"{name}={value!r} is not a whole number of at least {least}.")
     return operator.index(value)
+
+
+def window_of(value: Any) -> int:
+    """The number of slots of a window. Raises BadDefinition.
+
+    A sub-index holds fewer than twice as many slots, which must be bits of one set.
+    """
+    window = whole_number("window", value, 1)
+    if window > SPAN_MAX // 2:
+        raise BadDefinition(
+            f"window={window:,} is more than {SPAN_MAX // 2:,} slots. Choose longer slots, and fewer of them."
+        )
+    return window

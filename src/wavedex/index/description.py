@@ -18,6 +18,7 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
         "columns": {field.name: str(field.type) for field in definition.schema},
         "key": definition.key if isinstance(definition.key, str) else list(definition.key),
         "time": definition.time,
+        "zone": definition.zone,
         "update": definition.update,
         "format": definition.format,
         "roots": list(definition.roots),

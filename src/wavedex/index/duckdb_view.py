@@ -26,10 +26,10 @@ from wavedex.clock import DAY_NS
 from wavedex.errors import BadName, SchemaMismatch
 from wavedex.extras import require
 from wavedex.index.readable import stream_targets, words_of
-from wavedex.log import manifest_name
 from wavedex.store import packed, parquet
 from wavedex.store.access import Pin
 from wavedex.store.arrow import empty_batch
+from wavedex.store.names import manifest_name
 from wavedex.store.reading import Range
 
 if TYPE_CHECKING:

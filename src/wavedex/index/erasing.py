@@ -16,7 +16,8 @@ import pyarrow as pa
 
 from wavedex.errors import EraseUnfinished, PreparationOwed
 from wavedex.index.arriving import nothing
-from wavedex.index.snapshot import Snapshot
+from wavedex.index.definition import Definition
+from wavedex.index.snapshot import Snapshot, open_newest
 from wavedex.index.writer import Writer
 from wavedex.log import Log, Manifest
 from wavedex.store import AnyFiles
@@ -33,10 +34,9 @@ class Erased:
 def erase(writer: Writer[Any], files: AnyFiles, keys: Iterable[Any]) -> Erased:
     """Erase all rows of the keys. Raises BadKey, EraseUnfinished and what a write raises."""
     with writer.writing() as manifest:
+        writer.check_all_trusted()
         definition = writer.definition
-        with Snapshot(definition, files, manifest) as snapshot:
-            erased = snapshot.keys_of(keys)
-            gone = _count(snapshot, erased)
+        erased, gone = _look_up(definition, files, manifest, keys)
         if not len(erased):
             return Erased(manifest.commit, 0)
         manifest = writer.prepare(manifest)
@@ -52,6 +52,15 @@ def erase(writer: Writer[Any], files: AnyFiles, keys: Iterable[Any]) -> Erased:
         )
         _clear_away(writer, files, manifest)
     return Erased(manifest.commit, -sum(gone.values()))
+
+
+def _look_up(
+    definition: Definition, files: AnyFiles, manifest: Manifest, keys: Iterable[Any]
+) -> tuple[pa.Array, dict[int, int]]:
+    """The keys, and how many rows each slot has of them. Nothing is held open once it returns: it is to be cleared away."""
+    with open_newest(definition, files, manifest) as snapshot:
+        erased = snapshot.keys_of(keys)
+        return erased, _count(snapshot, erased)
 
 
 def _count(snapshot: Snapshot, keys: pa.Array) -> dict[int, int]:

@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from wavedex.errors import PreparationOwed
 from wavedex.index.admission import check_gaps
 from wavedex.index.appending import Bring, amendments
 from wavedex.index.arriving import Arriving, nothing
@@ -26,6 +25,7 @@ from wavedex.index.turns import Turn, check_turn
 from wavedex.index.wave_definition import WaveDefinition, state_of
 from wavedex.log import OPEN, Manifest, Progress
 from wavedex.plan import Add, Build, Operation
+from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
 
 STREAMED = "streamed"
@@ -118,9 +118,10 @@ def feed(
         try:
             manifest, sealed = _seal(writer, manifest, watermark)
         except Exception as error:
-            raise PreparationOwed(
+            raise writer.owed(
+                manifest,
                 f"The batch is in the index as commit {manifest.commit}, but sealing the slots that are over "
-                f"failed: {error} The next batch does it, or this one again, of which no row enters twice."
+                f"failed: {error} The next batch does it, or this one again, of which no row enters twice.",
             ) from error
         writer.finish(manifest)
     return Fed(
@@ -163,7 +164,7 @@ def _check_ahead(entering: Arriving, manifest: Manifest, definition: WaveDefinit
 
 def _operations(manifest: Manifest, slots: Slots) -> list[Operation]:
     operations = amendments(manifest, slots)
-    held = frozenset().union(*(sub.slots for sub in manifest.everything.values()))
+    held = union(sub.slots for sub in manifest.everything.values())
     if fresh := slots - held:
         operations.append(Build(fresh, OPEN) if manifest.open is None else Add(fresh, OPEN))
     return operations
@@ -190,8 +191,6 @@ def _seal(
         return manifest, []
     manifest = writer.prepare(manifest)
     plan, state = writer.plan(manifest, sealed, {})
-    oldest = state.newest - definition.window + 1
-    delivered = {**manifest.delivered, **dict.fromkeys(sealed, STREAMED)}
     manifest = writer.commit(
         manifest,
         "seal",
@@ -199,6 +198,6 @@ def _seal(
         state,
         nothing(definition),
         owed=plan.preparation,
-        delivered={slot: rows for slot, rows in delivered.items() if slot >= oldest},
+        delivered=dict.fromkeys(sealed, STREAMED),
     )
     return manifest, sealed

@@ -10,9 +10,12 @@ from collections.abc import Hashable, Iterable, Mapping
 from typing import Any, ClassVar, Generic
 
 import pyarrow as pa
+import xxhash
 
+from wavedex.crew import let_go
 from wavedex.errors import BadDefinition, CommitGone, Damaged
 from wavedex.index import erasing
+from wavedex.index.definition import changed_since
 from wavedex.index.erasing import Erased
 from wavedex.index.html import to_html
 from wavedex.index.readable import Readable
@@ -20,8 +23,10 @@ from wavedex.index.roots import check_roots
 from wavedex.index.snapshot import Snapshot
 from wavedex.index.verify import find_damage
 from wavedex.index.writer import D, Writer
-from wavedex.log import LOG, Log, Manifest, manifest_name
+from wavedex.log import LOG, Log, Manifest
 from wavedex.store.access import AnyFiles, FileRef
+from wavedex.store.checking import CheckedParts
+from wavedex.store.names import DEFINITION, manifest_name
 from wavedex.store.reading import Shard
 
 
@@ -30,8 +35,11 @@ class Held(Readable, Generic[D]):
 
     snapshot_kind: ClassVar[type[Snapshot]] = Snapshot
 
-    def __init__(self, files: AnyFiles, definition: D, writer: Writer[D]) -> None:
+    def __init__(
+        self, files: AnyFiles, definition: D, writer: Writer[D], check: bool = False
+    ) -> None:
         """Use `create` of its kind or `wavedex.open` instead."""
+        self._checked = CheckedParts(answers=True) if check else None
         self._files = files
         self._definition = definition
         self._log = Log(files)
@@ -47,29 +55,37 @@ class Held(Readable, Generic[D]):
         Raises CommitGone where that commit is not kept any more (see `keep_commits` and `keep_for` of `create`).
         """
         if commit is None:
-            return self._take(None)
+            return self._take(None).held()
         if isinstance(commit, bool) or not hasattr(commit, "__index__"):
             raise CommitGone(
                 f"commit={commit!r} is no number of a commit. Give one of {self.commits}."
             )
-        try:
-            return self.at(self._log.read(commit))
-        except FileNotFoundError:
-            raise CommitGone(
-                f"{self.path} has no commit {commit}, or not any more: it keeps {self.commits}. Ask for one of them, or "
-                "create the index with a larger keep_commits or keep_for."
-            ) from None
+        missing = None
+        if commit in self.commits:
+            try:
+                return self.at(self._log.read(commit)).held()
+            except FileNotFoundError as error:
+                missing = error
+        if missing is not None and commit in self.commits:
+            raise Damaged(f"{missing.filename} is missing") from missing
+        raise CommitGone(
+            f"{self.path} has no commit {commit}, or not any more: it keeps {self.commits}. Ask for one of them, or "
+            "create the index with a larger keep_commits or keep_for."
+        )
 
     def at(self, manifest: Manifest, opened: dict[FileRef, Shard] | None = None) -> Snapshot:
-        """The window as a manifest has it.
+        """The window as a manifest has it. From afar files are fetched as they are needed, and all of them by `held`.
 
         Raises FileNotFoundError where its files are not kept any more, RootMissing where a disk is not there.
         """
+        definition = self.definition_at(manifest)
         check_roots(self._files, self._definition.slotting, manifest, reading=True)
-        return self.snapshot_kind(self.definition_at(manifest), self._files, manifest, opened)
+        checked = self._checked
+        return self.snapshot_kind(definition, self._files, manifest, opened, checked=checked)
 
     def definition_at(self, manifest: Manifest) -> D:
-        """What the index was when a commit was made."""
+        """What the index was when a commit was made. Raises Damaged where `index.json` is not what it was."""
+        self._definition.check_created(manifest)
         settings, definition = self._migrated
         if settings != manifest.settings:
             definition = self._definition.at(manifest.settings)
@@ -89,10 +105,22 @@ class Held(Readable, Generic[D]):
             if earlier is not None and earlier.manifest == manifest:
                 return earlier
             try:
-                return self.at(manifest, opened)
+                taken = self.at(manifest, opened)
             except FileNotFoundError as error:
-                if self._log.commits()[-1] == manifest.commit:
-                    raise Damaged(f"{error.filename} is missing") from error
+                self._check_overtaken(manifest, error)
+            else:
+                if not self._files.is_local:
+                    taken.renew = self._renewed
+                return taken
+
+    def _renewed(self, overtaken: Snapshot, error: FileNotFoundError) -> Snapshot:
+        """A snapshot of the newest commit instead of one of whose files one is gone. Raises Damaged where it is the newest."""
+        self._check_overtaken(overtaken.manifest, error)
+        return self._take(overtaken)
+
+    def _check_overtaken(self, manifest: Manifest, error: FileNotFoundError) -> None:
+        if self._log.commits()[-1] == manifest.commit:
+            raise Damaged(f"{error.filename} is missing") from error
 
     @property
     def schema(self) -> pa.Schema:
@@ -135,13 +163,15 @@ class Held(Readable, Generic[D]):
         """
         while True:
             manifest = self._log.latest()
+            definition = self.definition_at(manifest)
             check_roots(self._files, self._definition.slotting, manifest)
             try:
                 pin = self._files.pin(manifest_name(manifest.commit))
             except FileNotFoundError:
                 continue
             try:
-                findings = find_damage(self.definition_at(manifest), self._files, manifest)
+                self._check_definition(manifest)
+                findings = find_damage(definition, self._files, manifest)
             finally:
                 pin.close()
             if not findings:
@@ -149,6 +179,15 @@ class Held(Readable, Generic[D]):
             # Where nothing is pinned, a writer may have removed what was being read.
             if self._files.exists(manifest_name(manifest.commit)):
                 raise Damaged(findings)
+
+    def _check_definition(self, manifest: Manifest) -> None:
+        """Raise Damaged where what lies on the disk now is not the definition that a commit was made by."""
+        try:
+            content = self._files.read(DEFINITION)
+        except FileNotFoundError:
+            raise Damaged(f"{DEFINITION} is missing") from None
+        if xxhash.xxh64_hexdigest(content) != self._definition.checksum:
+            raise changed_since(manifest)
 
     # -- writing --------------------------------------------------------------------------------
 
@@ -188,8 +227,9 @@ class Held(Readable, Generic[D]):
 
     def _let_go(self) -> None:
         """Before a write: let the room of what is mapped be used again. What was fetched from afar is worth keeping."""
-        if self._files.is_local:
-            self._cached = None
+        if self._files.is_local and self._cached is not None:
+            held, self._cached = [self._cached], None
+            let_go(held)
 
     def _current(self) -> Snapshot:
         """A snapshot of the newest commit, the same one for as long as nothing was committed."""

@@ -47,6 +47,7 @@ def define_life(
     spans: Mapping[str, Any] | None,
     max_lifetime: Any,
     refresh: Any,
+    zone: str,
     origin: Any,
     grid: str | Sequence[int],
     method: str,
@@ -80,7 +81,7 @@ def define_life(
         raise BadDefinition("inserted= names no column. Give the column of insertion times.")
     traits = find_method(method)
     sizes = _check_ends(schema, inserted, expires, lifetime, counts, traits.counts)
-    slotting = ends(schema.field(inserted).type, refresh, origin)
+    slotting = ends(schema.field(inserted).type, refresh, origin, zone)
     rows, columns = read_grid(grid)
     definition = LifeDefinition(
         **shared_answers(
@@ -139,8 +140,10 @@ def redefine_life(
         )
     rows, columns = (held.rows, held.columns) if grid is None else read_grid(grid)
     stays = traits.reclusters == find_method(held.method).reclusters
-    stored = held.format if format is None and stays else _format(traits.reclusters, format)
-    stored = find_format(stored).settled(stored)
+    stored = held.format
+    if format is not None or not stays:
+        stored = _format(traits.reclusters, format)
+        stored = find_format(stored).settled(stored)
     if partition is None:
         partition = _sides_kept(held, name)
     later = replace(

@@ -88,6 +88,11 @@ class LifeDefinition(Definition):
         hidden = pa.field(END_COLUMN, pa.int64(), nullable=False)
         return EntrySpec(self.schema.append(hidden), self.key, END_COLUMN, self.time)
 
+    @property
+    def cycle(self) -> int:
+        """After how many refreshes all rows of cells and all columns have had their turn."""
+        return self.window
+
     @cached_property
     def grid(self) -> Grid:
         """The planner."""

@@ -8,14 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from functools import partial
 
-from wavedex.errors import BadDefinition
 from wavedex.index.arriving import nothing
 from wavedex.index.life_definition import LifeDefinition
-from wavedex.index.migrating import STRATEGIES, Migrated, changed_settings, place_parts
+from wavedex.index.migrating import Migrated, bring, place_parts
 from wavedex.index.refreshing import LifeWriter
 from wavedex.log import OPEN, Manifest
 from wavedex.plan import Build, GridState, Insert, Operation
+from wavedex.plan.slot_set import union
 from wavedex.store.part import Part, Slots
 
 _NONE: Slots = frozenset()
@@ -25,27 +26,13 @@ def migrate(
     writer: LifeWriter, change: Callable[[LifeDefinition], LifeDefinition], strategy: str
 ) -> Migrated:
     """Bring the index to what `change` makes of its definition. Raises BadDefinition and what a write raises."""
-    if strategy not in STRATEGIES:
-        raise BadDefinition(f"strategy={strategy!r} is none of {', '.join(map(repr, STRATEGIES))}.")
-    with writer.writing() as manifest:
-        before = writer.definition
-        later = change(before)
-        changed = changed_settings(before, later, strategy)
-        if not changed:
-            return Migrated(manifest.commit, {})
-        later.check_place(writer.workshop.files)
-        manifest = _commit(writer, manifest, before, later, drains=strategy == "drain")
-        writer.finish(manifest)
-    return Migrated(manifest.commit, changed)
+    return bring(writer, change, strategy, partial(_commit, writer, drains=strategy == "drain"))
 
 
 def _commit(
-    writer: LifeWriter,
-    manifest: Manifest,
-    before: LifeDefinition,
-    later: LifeDefinition,
-    drains: bool,
+    writer: LifeWriter, manifest: Manifest, later: LifeDefinition, *, drains: bool
 ) -> Manifest:
+    before = writer.definition
     state = before.state_of(manifest)
     delta = [] if manifest.open is None else [*manifest.open.shards]
     parts = delta if drains else _all_parts(manifest)
@@ -87,5 +74,5 @@ def _late(definition: LifeDefinition, manifest: Manifest, state: GridState) -> S
     """Guessed ends that have passed, of rows that live."""
     if not definition.counts:
         return _NONE
-    held = _NONE.union(*(part.held for sub in manifest.shown.values() for part in sub.parts))
+    held = union(part.held for sub in manifest.shown.values() for part in sub.parts)
     return frozenset(slot for slot in held if slot <= state.newest)

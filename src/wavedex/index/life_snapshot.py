@@ -138,6 +138,8 @@ class LifeSnapshot(LifeReadable, Snapshot):
             found = LifeSnapshot(
                 self.definition, self._files, self.manifest, self.opened(), view=view
             )
+            if self.renew is not None:
+                found.renew = lambda _, error: shortened(self.renewed(error), shorten)
             if len(known) >= _SHORTENED_MAX:
                 known.clear()
             known[repr(shorten)] = found
@@ -191,8 +193,8 @@ def _floors(
             by = definition.slotting.length(less)
         if by > windows[name]:
             raise BadTime(f"shorten[{name!r}]={less!r} is longer than the window.")
-        if definition.counts:
-            found[name] = found.get(name, -(2**63)) + by if name in found else -(2**63)
-        elif manifest.now is not None:
+        if name in found:
+            found[name] += by
+        elif manifest.now is not None and not definition.counts:
             found[name] = manifest.now - windows[name] + by
     return found

@@ -18,6 +18,7 @@ from wavedex.ends import Ends
 from wavedex.index.definition import Target
 from wavedex.log import Manifest
 from wavedex.plan.intervals import Intervals
+from wavedex.plan.slot_set import first_of, last_of, union
 from wavedex.store.arrow import number_view
 from wavedex.store.entries import EntrySpec
 from wavedex.store.part import Part, Slots
@@ -53,7 +54,7 @@ class LifeView:
     ) -> LifeView:
         """The view of a commit."""
         due = None if horizon is None else slotting.due(horizon)
-        held = frozenset().union(*(sub.slots for sub in manifest.shown.values()))
+        held = union(sub.slots for sub in manifest.shown.values())
         live = held if due is None else frozenset(slot for slot in held if slot > due)
         born = {
             part.files["directory"].name: part.born
@@ -93,9 +94,9 @@ class LifeView:
 
     def _after(self, part: Part, horizon: int) -> Range | None:
         """The ordinals of a part that lie after the horizon; None where all do."""
-        if self.slotting.start(min(part.held)) > horizon:
+        if self.slotting.start(first_of(part.held)) > horizon:
             return None
-        return horizon + 1, min(self.slotting.stop(max(part.held)), _FAR)
+        return horizon + 1, min(self.slotting.stop(last_of(part.held)), _FAR)
 
     def _born_between(self, start: int | None, stop: int | None) -> Keep:
         place = self.spec.schema.get_field_index(self.spec.birth)

@@ -74,10 +74,14 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
     _writer: LifeWriter
 
     def __init__(
-        self, files: AnyFiles, definition: LifeDefinition, surroundings: Surroundings
+        self,
+        files: AnyFiles,
+        definition: LifeDefinition,
+        surroundings: Surroundings,
+        check: bool = False,
     ) -> None:
         """Use `LifetimeIndex.create` or `wavedex.open` instead."""
-        super().__init__(files, definition, LifeWriter(files, definition, surroundings))
+        super().__init__(files, definition, LifeWriter(files, definition, surroundings), check)
 
     snapshot_kind = LifeSnapshot
 
@@ -102,6 +106,7 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         spans: Mapping[str, Any] | None = None,
         max_lifetime: Any,
         refresh: str | int,
+        zone: str = "UTC",
         origin: Any = None,
         grid: str | Sequence[int] = (2, 2),
         method: str = "rebuild",
@@ -125,8 +130,9 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
 
         `inserted` is the column of insertion times. When a row ends stands in the column `expires`, or `lifetime` is a
         column of how long it lives (a duration; a number where times are numbers). No row lives longer than
-        `max_lifetime`, which is a whole number of times `refresh`, the time from one refresh to the next. `grid` has the
-        partitions of insertions and of expirations, as (2, 2) or "2x2"; both divide that number. docs/lifetimes.md helps to choose `method`
+        `max_lifetime`, which is a whole number of times `refresh`, the time from one refresh to the next. Times that are given
+        without a zone are local to `zone`, as of a wave index. `grid` has the
+        partitions of insertions and of expirations, as (2, 2) or "2x2"; neither is more than that number. docs/lifetimes.md helps to choose `method`
         and `partition` (of insertions and of expirations: round-robin, chronological, random, drawn by `seed`).
 
         For windows that are counted in rows, with the methods count-rebuild and count-no-rebuild, `counts` has the columns
@@ -145,6 +151,7 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
             spans=spans,
             max_lifetime=max_lifetime,
             refresh=refresh,
+            zone=zone,
             origin=origin,
             grid=grid,
             method=method,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import gcd
 
 from wavedex.errors import BadDefinition
@@ -18,6 +19,8 @@ from wavedex.index.arriving import Arriving, nothing
 from wavedex.index.definition import Definition
 from wavedex.index.planning import WaveWriter
 from wavedex.index.wave_definition import WaveDefinition, state_of, window_of
+from wavedex.index.writer import D, Writer
+from wavedex.ledger import Ledger
 from wavedex.log import OPEN, Manifest, SubIndex
 from wavedex.plan import Build, Operation, WaveState, without
 from wavedex.store.part import Part, Slots
@@ -37,27 +40,34 @@ def migrate(
     writer: WaveWriter, change: Callable[[WaveDefinition], WaveDefinition], strategy: str
 ) -> Migrated:
     """Bring the index to what `change` makes of its definition. Raises BadDefinition and what a write raises."""
+    carry_out = partial(_drain if strategy == "drain" else _rebuild, writer)
+    done = bring(writer, change, strategy, carry_out)
+    if "sizes" in done.changed:
+        done.changed["sizes"] = dict(writer.definition.sizes)
+    return done
+
+
+def bring(
+    writer: Writer[D],
+    change: Callable[[D], D],
+    strategy: str,
+    carry_out: Callable[[Manifest, D], Manifest],
+) -> Migrated:
+    """Bring an index of any kind to what `change` makes of its definition; `carry_out` commits that."""
     if strategy not in STRATEGIES:
         raise BadDefinition(f"strategy={strategy!r} is none of {', '.join(map(repr, STRATEGIES))}.")
     with writer.writing() as manifest:
-        before = writer.definition
-        later = change(before)
-        changed = changed_settings(before, later, strategy)
-        if "sizes" in changed:
-            changed["sizes"] = dict(later.sizes)
+        later = change(writer.definition)
+        changed = _changed_settings(writer.definition, later, strategy)
         if not changed:
             return Migrated(manifest.commit, {})
         later.check_place(writer.workshop.files)
-        manifest = (
-            _drain(writer, manifest, later)
-            if strategy == "drain"
-            else _rebuild(writer, manifest, later)
-        )
+        manifest = carry_out(manifest, later)
         writer.finish(manifest)
     return Migrated(manifest.commit, changed)
 
 
-def changed_settings(before: Definition, later: Definition, strategy: str) -> dict[str, object]:
+def _changed_settings(before: Definition, later: Definition, strategy: str) -> dict[str, object]:
     """What a migration changes, by the names that users know. Raises BadDefinition where it cannot be drained."""
     changed = before.settings_for(later)
     if "file_format" in changed:
@@ -123,12 +133,6 @@ def _commit(
     state: WaveState | None,
     rows: Arriving,
 ) -> Manifest:
-    window = writer.definition.window
-    delivered = {
-        slot: identity
-        for slot, identity in manifest.delivered.items()
-        if state is None or slot > state.newest - window
-    }
     return writer.commit(
         manifest,
         "migrate",
@@ -136,7 +140,6 @@ def _commit(
         state,
         rows,
         owed=owed,
-        delivered=delivered,
         settings=writer.settings,
     )
 
@@ -155,7 +158,7 @@ def _forgetting(manifest: Manifest, live: Slots) -> Manifest:
     """A manifest without the old layout, and without the rows of slots that are not live."""
     kept = live | manifest.open_slots
     rows = {slot: count for slot, count in manifest.rows.items() if slot in kept}
-    return replace(manifest, indexes={}, temps={}, rows=rows)
+    return replace(manifest, indexes={}, temps={}, ledger=Ledger(manifest.delivered, rows))
 
 
 def _showing(sub: SubIndex, slots: Slots) -> SubIndex:

@@ -15,12 +15,15 @@ AnyIndex = WaveIndex | LifetimeIndex
 
 
 def open_index(
-    path: str | os.PathLike[str], *, surroundings: Surroundings | None = None
+    path: str | os.PathLike[str], *, surroundings: Surroundings | None = None, check: bool = False
 ) -> AnyIndex:
-    """The index at a path, of the kind as which it was created. Raises NotAnIndex and its kin."""
+    """The index at a path, of the kind as which it was created. Raises NotAnIndex and its kin.
+
+    With `check`, every file is compared with its checksum before it is first answered from.
+    """
     around = surroundings or Surroundings()
     files, definition = open_at(path, around)
     if isinstance(definition, LifeDefinition):
-        return LifetimeIndex(files, definition, around)
+        return LifetimeIndex(files, definition, around, check)
     assert isinstance(definition, WaveDefinition)
-    return WaveIndex(files, definition, around)
+    return WaveIndex(files, definition, around, check)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 from wavedex.index.wave_definition import WaveDefinition, state_of
 from wavedex.index.writer import Writer, add_counts
+from wavedex.ledger import Ledger
 from wavedex.log import OPEN, Manifest
 from wavedex.plan import Delete, Drop, Plan, WaveState, plan_fold, without
+from wavedex.plan.slot_set import slots_of
+from wavedex.store.names import ledger_stem
 
 
 class WaveWriter(Writer[WaveDefinition]):
@@ -20,12 +24,24 @@ class WaveWriter(Writer[WaveDefinition]):
 
         `arrived` are the rows that come for them now, beside those that the delta has already.
         """
-        plan, state = self.plan_slots(state_of(manifest), slots, add_counts(manifest.rows, arrived))
+        waiting = {slot: manifest.ledger.total(slots_of([slot])) for slot in manifest.open_slots}
+        plan, state = self.plan_slots(state_of(manifest), slots, add_counts(waiting, arrived))
         sealed = frozenset(slot for slot in manifest.open_slots if slot <= state.newest)
         taken = [Delete(sealed, OPEN)] if sealed else []
         away = manifest.away
         transition = (*without(plan.transition, away), *taken)
         return Plan(transition, without(plan.preparation, away)), state
+
+    def _noted(self, following: Manifest, ledger: Ledger, token: str) -> Ledger:
+        """The lines of the slots that are in a sub-index."""
+        held = following.held_slots
+        state = state_of(following)
+        if state is not None:
+            oldest = state.newest - self.definition.window + 1
+            live = {slot: each for slot, each in ledger.delivered.items() if slot >= oldest}
+            ledger = replace(ledger, delivered=live)
+        stem = ledger_stem(following.commit, token)
+        return ledger.kept(held).spilled(self._files, stem, held)
 
     def grown(self, manifest: Manifest, arrived: Mapping[int, int]) -> WaveState | None:
         """The state once more rows have come for slots of the window; those of open slots are weighed when they are sealed."""

@@ -13,12 +13,15 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
+from wavedex.store.blame import raise_blamed
 from wavedex.store.codes import dictionary_of, shared_words
+from wavedex.store.opened import AT_ONCE_MAX
 from wavedex.store.reading import Shard, shard_of_one
 
 if TYPE_CHECKING:
@@ -29,6 +32,8 @@ KEYS_MANY = 10_000
 """From how many keys on several parts are asked at the same time."""
 ROWS_MANY = 100_000
 """From how many rows to copy on a scan does so in the background."""
+COLD_NS = 150_000
+"""A probe that takes longer than this has waited for a disk: ten times as long as one in memory takes."""
 BATCHES_AHEAD = 2
 """How many batches wait to be read then."""
 
@@ -64,11 +69,28 @@ class Readable(ABC):
         plain = key_type.plain(key)
         hashed = key_type.hash(plain)
         number = shard_of_one(hashed, definition.shards)
-        batches = []
-        for shard, within in snapshot.targets(number, since, until, expired):
-            found = shard.probe(plain, hashed, within)
-            if found is not None:
-                batches.append(found)
+        targets = snapshot.targets(number, since, until, expired)
+        begun_ns = perf_counter_ns()
+        batches: list[pa.RecordBatch] = []
+        try:
+            if snapshot.cold_probes:
+                snapshot.seek(targets, [plain], [hashed])
+            for shard, within in targets:
+                try:
+                    found = shard.probe(plain, hashed, within)
+                except Exception as error:
+                    raise_blamed(shard, error)
+                if found is None:
+                    continue
+                if type(found) is list:
+                    batches += found
+                else:
+                    batches.append(found)
+        except FileNotFoundError as error:
+            newer = snapshot.renewed(error)
+            return Readable.probe(newer, key, since, until, columns, expired, follow)
+        if perf_counter_ns() - begun_ns > COLD_NS:
+            snapshot.note_slow_probe()
         return snapshot.table(batches, columns, follow)
 
     def probe_many(
@@ -82,7 +104,12 @@ class Readable(ABC):
     ) -> pa.Table:
         """The entries of several keys in one table; a key that is given twice is answered once."""
         snapshot = self._current()
-        return snapshot.table([*snapshot.entries_of(keys, since, until, expired)], columns, follow)
+        try:
+            entries = snapshot.entries_of(keys, since, until, expired)
+        except FileNotFoundError as error:
+            newer = snapshot.renewed(error)
+            return Readable.probe_many(newer, keys, since, until, columns, expired, follow)
+        return snapshot.table(entries, columns, follow)
 
     def probe_range(
         self,
@@ -95,7 +122,7 @@ class Readable(ABC):
         follow: bool = False,
     ) -> pa.Table:
         """The entries whose keys lie between two, both included."""
-        snapshot = self._current()
+        snapshot = self._current().held()
         key_type = snapshot.definition.spec.key_type
         least, most = key_type.plain(low), key_type.plain(high)
         batches = [
@@ -118,7 +145,7 @@ class Readable(ABC):
         are kept besides; whoever groups by them is done in half the time, or in a third with `wavedex.split_codes`. The
         schema of the reader says which; a column's dictionary is the same in all batches.
         """
-        snapshot = self._current()
+        snapshot = self._current().held()
         names = snapshot.names(columns)
         targets = snapshot.all_targets(since, until, expired)
         words = words_of(snapshot, [s for s, _ in targets], names) if dictionaries else {}
@@ -153,7 +180,7 @@ class Readable(ABC):
         """
         from wavedex.index.duckdb_view import make_view
 
-        return make_view(self._current(), connection, name, since, until, columns, expired)
+        return make_view(self._current().held(), connection, name, since, until, columns, expired)
 
     def to_polars(
         self,
@@ -170,7 +197,7 @@ class Readable(ABC):
         """
         from wavedex.index.polars_frame import make_frame
 
-        return make_frame(self._current(), since, until, columns, expired)
+        return make_frame(self._current().held(), since, until, columns, expired)
 
     def files(self, since: Any = None, until: Any = None) -> list[str]:
         """The paths, or URIs, of the files in which the entries of a span of time lie, for other tools to read.
@@ -281,9 +308,12 @@ def _touched(batch: pa.RecordBatch) -> pa.RecordBatch:
     return batch
 
 
-def call_all(calls: Sequence[Callable[[], pa.RecordBatch]], keys: int) -> list[pa.RecordBatch]:
-    """What the calls return: one after the other, or on threads where they have many keys to look up."""
-    if keys < KEYS_MANY or len(calls) < 2:
+def call_all(
+    calls: Sequence[Callable[[], pa.RecordBatch]], keys: int, at_once: bool = False
+) -> list[pa.RecordBatch]:
+    """What the calls return: one after the other, or on threads where they have many keys to look up or are told to."""
+    if len(calls) < 2 or (keys < KEYS_MANY and not at_once):
         return [call() for call in calls]
-    with ThreadPoolExecutor(min(len(calls), os.cpu_count() or 1)) as pool:
+    workers = AT_ONCE_MAX if at_once else os.cpu_count() or 1
+    with ThreadPoolExecutor(min(len(calls), workers)) as pool:
         return list(pool.map(lambda call: call(), calls))

@@ -19,9 +19,10 @@ from wavedex.index.appending import Bring
 from wavedex.index.arriving import Arriving
 from wavedex.index.counting import Counted, count_on, follow
 from wavedex.index.life_definition import LifeDefinition
-from wavedex.index.writer import Writer, bytes_a_row
+from wavedex.index.writer import Writer
 from wavedex.log import OPEN, Manifest, Progress
 from wavedex.plan import Build, Drop, GridState, Insert, Operation, Plan, touched
+from wavedex.plan.slot_set import slots_of
 from wavedex.store.part import Part, Slots
 
 _NONE: Slots = frozenset()
@@ -30,16 +31,16 @@ _NONE: Slots = frozenset()
 class LifeWriter(Writer[LifeDefinition]):
     """A writer that does not count the rows of slots, of which several sub-indexes have some."""
 
-    def _count(self, following: Manifest, counted: Mapping[int, int]) -> dict[int, int]:
-        return {}
-
-    def _foretell(self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving) -> int:
-        """What arrives, and with it, where sub-indexes are reclustered, all of those that are touched."""
+    def _plan_rows(
+        self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving
+    ) -> int:
+        """What arrives, and with it, where sub-indexes are reclustered, all of those that are touched and not thrown away."""
         written = rows.rows
         if self.definition.grid.reclusters:
-            touched = {operation.target for operation in operations} - {OPEN}
-            written += sum(manifest.indexes[name].rows for name in touched & {*manifest.indexes})
-        return round(bytes_a_row(manifest, rows) * written)
+            touched = {operation.target for operation in operations} & {*manifest.indexes}
+            thrown = {each.target for each in operations if isinstance(each, Build)}
+            written += sum(manifest.indexes[name].rows for name in touched - thrown)
+        return written
 
 
 @dataclass(frozen=True)
@@ -144,7 +145,7 @@ def plan_refresh(
         plan, following = definition.grid.start(slot)
     else:
         plan, following = definition.grid.refresh(state, slot, count_on(definition, manifest, slot))
-    deaths = manifest.open_slots.union(rows.summary)
+    deaths = manifest.open_slots | slots_of(rows.summary)
     is_ahead = _is_ahead(definition, rows, deaths, slot)
     operations: list[Operation] = [*plan.transition]
     if manifest.open is not None:

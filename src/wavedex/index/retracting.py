@@ -10,7 +10,7 @@ rows are written.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -22,7 +22,7 @@ from wavedex.index.arriving import Arriving, nothing
 from wavedex.index.life_definition import LifeDefinition
 from wavedex.index.life_view import LifeView
 from wavedex.index.refreshing import LifeWriter, check_forwards, into_delta
-from wavedex.index.snapshot import Snapshot
+from wavedex.index.snapshot import Snapshot, open_newest
 from wavedex.log import Manifest
 from wavedex.store.arrow import empty_batch, to_arrow
 from wavedex.store.matching import match_rows
@@ -45,53 +45,49 @@ class Retracted:
 
 def retract(writer: LifeWriter, now: int, bring: Bring) -> Retracted:
     """Hide rows, matched on all columns, from now on. Raises RowNotThere, and then nothing has changed."""
-    with writer.writing() as manifest:
-        definition = writer.definition
-        check_forwards(manifest, now, definition)
-        with bring(manifest) as arriving:
-            deaths = None if definition.counts else frozenset(arriving.summary)
-            hides = find(writer, manifest, now, arriving, definition.schema.names, deaths)
-            if not arriving.rows:
-                return Retracted(manifest.commit, 0)
-            manifest = writer.commit(
-                manifest,
-                "retract",
-                (),
-                definition.state_of(manifest),
-                nothing(definition),
-                batch="",  # What came before may come again.
-                counts={"retracted": arriving.rows},
-                hides=hides,
-                now=now,
-            )
-        writer.finish(manifest)
-    return Retracted(manifest.commit, arriving.rows)
+    names = writer.definition.schema.names
+    return _replace(writer, now, bring, "retract", names, lambda rows: nothing(writer.definition))
 
 
 def prolong(writer: LifeWriter, now: int, bring: Bring) -> Retracted:
     """Give rows, matched on all columns but their ends, other ends. Raises RowNotThere, and then nothing has changed."""
+    end = writer.definition.expires or writer.definition.lifetime
+    names = [name for name in writer.definition.schema.names if name != end]
+
+    def living(rows: Arriving) -> Arriving:
+        spec = writer.definition.spec
+        return rows.where(spec.ordinals(rows.batch) > now, spec.births(rows.batch))
+
+    return _replace(writer, now, bring, "prolong", names, living)
+
+
+def _replace(
+    writer: LifeWriter,
+    now: int,
+    bring: Bring,
+    operation: str,
+    names: list[str],
+    instead: Callable[[Arriving], Arriving],
+) -> Retracted:
+    """Hide the rows that are brought, matched on some columns, and put others into the delta `instead`."""
     with writer.writing() as manifest:
         definition = writer.definition
         check_forwards(manifest, now, definition)
         with bring(manifest) as arriving:
-            end = definition.expires or definition.lifetime
-            names = [name for name in definition.schema.names if name != end]
-            hides = find(writer, manifest, now, arriving, names, None)
+            hides = find(writer, manifest, now, arriving, names)
             if not arriving.rows:
                 return Retracted(manifest.commit, 0)
             state = definition.state_of(manifest)
-            assert state is not None
-            batch = arriving.batch
-            spec = definition.spec
-            living = arriving.where(spec.ordinals(batch) > now, spec.births(batch))
+            assert state is not None  # since rows were found
+            rows = instead(arriving)
             manifest = writer.commit(
                 manifest,
-                "prolong",
-                into_delta(manifest, frozenset(living.summary), state.newest),
+                operation,
+                into_delta(manifest, frozenset(rows.summary), state.newest),
                 state,
-                living,
+                rows,
                 batch="",  # What came before may come again.
-                counts={"prolonged": arriving.rows},
+                counts={f"{operation}ed": arriving.rows},
                 hides=hides,
                 now=now,
             )
@@ -100,23 +96,20 @@ def prolong(writer: LifeWriter, now: int, bring: Bring) -> Retracted:
 
 
 def find(
-    writer: LifeWriter,
-    manifest: Manifest,
-    now: int,
-    arriving: Arriving,
-    names: list[str],
-    deaths: Slots | None,
+    writer: LifeWriter, manifest: Manifest, now: int, arriving: Arriving, names: list[str]
 ) -> Hides:
     """Where the rows lie, matched on some columns; of several that are alike, those that end first. Raises RowNotThere.
 
-    Where it is known which `deaths` they have, only parts with some of those are asked.
+    Where ends are known and matched, only parts with rows that end in the same slots are asked.
     """
     definition = writer.definition
+    ends = {definition.expires, definition.lifetime} - {None}
+    deaths = frozenset(arriving.summary) if ends and ends <= {*names} else None
     spec = definition.spec
     horizon = None if definition.counts else now
     view = definition.view(manifest).narrowed(horizon, definition.floors(manifest))
     hides: Hides = {}
-    with Snapshot(definition, writer.workshop.files, manifest) as snapshot:
+    with open_newest(definition, writer.workshop.files, manifest) as snapshot:
         for shard, share in enumerate(split_by_shard(arriving.batch, spec, definition.shards)):
             if not share.num_rows:
                 continue

@@ -5,9 +5,11 @@ from __future__ import annotations
 from wavedex.errors import RootMissing
 from wavedex.index.definition import Definition
 from wavedex.index.surroundings import Surroundings
-from wavedex.log import DATA, Manifest, folder_of
+from wavedex.log import DATA, Manifest
+from wavedex.plan.slot_set import union
 from wavedex.slots import Slotting
 from wavedex.store.access import AnyFiles
+from wavedex.store.names import folder_of
 from wavedex.store.part import to_ranges
 from wavedex.store.spread import SpreadFiles
 
@@ -26,29 +28,29 @@ def check_roots(
 ) -> None:
     """Raise RootMissing where a disk is not there, with the slots whose rows lie on it.
 
-    One that holds no slot is no harm to whoever is only `reading`.
+    One that has no file that is read is no harm to whoever is only `reading`. Raises NotOurs where the roots are those of
+    another index, of which this is a copy.
     """
     missing = files.missing()
     if not missing:
         return
     lost = []
     for folder, path in missing.items():
-        held = frozenset().union(
-            *(
-                part.shown
-                for sub in manifest.shown.values()
-                for part in sub.parts
-                if any(folder_of(file.name) == folder for file in part.files.values())
-            )
-        )
+        parts = [
+            part
+            for sub in manifest.shown.values()
+            for part in sub.parts
+            if any(folder_of(file.name) == folder for file in part.all_files)
+        ]
+        if reading and not parts:
+            continue
+        held = union(part.shown for part in parts)
         spans = [
             slotting.label(first)
             if first == last
             else f"{slotting.label(first)} to {slotting.label(last)}"
             for first, last in to_ranges(held)
         ]
-        if reading and not spans:
-            continue
         many = len(held) > 1
         slots = f"the slot{'s' * many} {', '.join(spans)}" if spans else "no slot"
         lost.append(f"{path}, which holds {slots}")

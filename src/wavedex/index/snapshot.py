@@ -14,17 +14,25 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.errors import BadKey, MissingColumn
+from wavedex.errors import BadKey, Damaged, MissingColumn
 from wavedex.index.definition import Definition, Target, View
 from wavedex.index.following import follow as fetch_records
 from wavedex.index.html import to_html
 from wavedex.index.readable import Readable, call_all
-from wavedex.log import Manifest, folder_of, manifest_name
+from wavedex.log import Manifest
 from wavedex.store import AnyFiles, FileRef, Part, Shard, open_shard
+from wavedex.store.checking import CheckedParts
+from wavedex.store.keys import Plain
+from wavedex.store.names import folder_of, manifest_name
+from wavedex.store.opened import Seek, disk_faults, finish, together, waits
 from wavedex.store.reading import split_keys
+from wavedex.store.sparse import KEYS_MANY
 
 SELECTIONS_MAX = 1024
 """For how many shards and spans of time a snapshot remembers whom to ask."""
+
+COLD_PROBES = 8
+"""For how many probes after one that has waited for a disk it is said beforehand what they will look at."""
 
 _TELLING = frozenset({int, str, dt.date, type(None)})
 """Types of which equal values mean the same time. Two datetimes that are equal may be an hour apart by their `fold`."""
@@ -40,12 +48,15 @@ class Snapshot(Readable):
         manifest: Manifest,
         opened: dict[FileRef, Shard] | None = None,
         view: View | None = None,
+        checked: CheckedParts | None = None,
     ) -> None:
         """Map the files of a manifest. Raises FileNotFoundError where it was vacuumed meanwhile.
 
         `opened` has shards that are open already, by their directories, and gets those that are opened now.
-        `view` says what is seen of the commit, all that is live if not given.
+        `view` says what is seen of the commit, all that is live if not given. `checked` opens files that must be what was
+        written; without it they are opened as they are.
         """
+        open_part = open_shard if checked is None else checked.open
         self.definition = definition
         self.manifest = manifest
         self._files = files
@@ -61,13 +72,18 @@ class Snapshot(Readable):
                 for part in parts:
                     ref = part.files["directory"]
                     if ref not in opened or not opened[ref].part.is_same(part):
-                        opened[ref] = open_shard(files, definition.spec, part)
+                        opened[ref] = open_part(files, definition.spec, part)
                     self._shards[shard].append((name, opened[ref], part))
         self._everything = [
             self._find_targets(n, None, None, False) for n in range(definition.shards)
         ]
         self._selections: dict[tuple[Any, ...], list[Target]] = {}
+        self.renew: Callable[[Snapshot, FileNotFoundError], Snapshot] | None = None
+        self._is_held = files.is_local
         self._hides_a_column = self._schema is not definition.schema
+        shards = (shard for shards in self._shards for _, shard, _ in shards)
+        self.cold_probes = 0 if all(each.seems_in_memory for each in shards) else COLD_PROBES
+        self._faults = disk_faults()
 
     @property
     def commit(self) -> int:
@@ -101,6 +117,52 @@ class Snapshot(Readable):
 
     def __exit__(self, *_: object) -> None:
         self.close()
+
+    def held(self) -> Snapshot:
+        """The same snapshot, or a newer one where it was overtaken, with all that it can be asked at hand.
+
+        On a local disk that is so from the beginning. From afar files are fetched as far as they are needed, and may be
+        removed before they are; whoever wants to read all, or to go on reading, has them fetched whole.
+        """
+        if not self._is_held:
+            try:
+                for shard in self.opened().values():
+                    shard.hold()
+            except FileNotFoundError as error:
+                return self.renewed(error).held()
+            self._is_held = True
+            self.cold_probes = 0
+        return self
+
+    def renewed(self, error: FileNotFoundError) -> Snapshot:
+        """What to read instead where a file that was not fetched yet is gone; raises the error where there is nothing."""
+        if self.renew is None:
+            raise error
+        return self.renew(self, error)
+
+    def seek(
+        self, targets: Sequence[Target], plains: Sequence[Plain], hashes: Sequence[int]
+    ) -> None:
+        """Have the disk, or the store, bring what a probe of these keys will look at: of all targets at the same time.
+
+        After some probes in a row that have not waited for a disk this is no longer worth its while.
+        """
+        self._bring(shard.seek(plains, hashes, within) for shard, within in targets)
+
+    def _bring(self, seeks: Iterable[Seek[None]]) -> None:
+        before = waits()
+        finish(together(seeks))
+        if waits() > before:
+            self.cold_probes = COLD_PROBES
+        elif self._is_held:
+            self.cold_probes = max(0, self.cold_probes - 1)  # Several threads may be counting.
+
+    def note_slow_probe(self) -> None:
+        """A probe took long. If that was because of a disk, what the next ones will look at is said beforehand."""
+        faults = disk_faults()
+        if faults > self._faults:
+            self._faults = faults
+            self.cold_probes = COLD_PROBES
 
     def targets(self, shard: int, since: Any, until: Any, expired: bool) -> list[Target]:
         """Whom to ask of the parts of one shard number, and where in them an answer can lie."""
@@ -151,10 +213,18 @@ class Snapshot(Readable):
         key_type = self.definition.spec.key_type
         wanted = self.keys_of(keys)
         calls: list[Callable[[], pa.RecordBatch]] = []
+        seeks: list[Seek[None]] = []
         for number, (some, hashes) in split_keys(key_type, wanted, self.definition.shards).items():
-            for shard, within in self.targets(number, since, until, expired):
-                calls.append(partial(shard.probe_many, some, hashes, within))
-        return call_all(calls, len(wanted))
+            targets = self.targets(number, since, until, expired)
+            calls += [partial(shard.probe_many, some, hashes, within) for shard, within in targets]
+            if self.cold_probes and len(some) < KEYS_MANY:
+                plains, numbers = [*map(key_type.reader(some), range(len(some)))], hashes.tolist()
+                seeks += [shard.seek(plains, numbers, within) for shard, within in targets]
+        if seeks:
+            self._bring(seeks)
+        found = call_all(calls, len(wanted), at_once=not self._is_held)
+        self.note_slow_probe()
+        return found
 
     def table(
         self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None, follow: bool
@@ -203,3 +273,11 @@ class Snapshot(Readable):
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self._files.root} at commit {self.commit}>"
+
+
+def open_newest(definition: Definition, files: AnyFiles, manifest: Manifest) -> Snapshot:
+    """The newest commit, for a writer, beside whom nobody removes files. Raises Damaged where one is missing."""
+    try:
+        return Snapshot(definition, files, manifest)
+    except FileNotFoundError as error:
+        raise Damaged(f"{error.filename} is missing") from error

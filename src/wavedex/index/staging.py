@@ -7,23 +7,42 @@ in the end is a file that nobody names, and is removed as such.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
 import pyarrow as pa
 
 from wavedex.engine.technique import born_in
-from wavedex.errors import ConcurrentWrite
+from wavedex.errors import CommitUncertain, ConcurrentWrite
 from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, no_keys, nothing
 from wavedex.index.definition import Definition
-from wavedex.log import base_of, folder_of
+from wavedex.log import Log
 from wavedex.slots import distinct
-from wavedex.store import open_shard
 from wavedex.store.access import AnyFiles
+from wavedex.store.checking import CheckedParts
+from wavedex.store.names import base_of, brought_stem, folder_of
 from wavedex.store.part import Part
 from wavedex.store.pieces import Pieces
 from wavedex.store.reading import split_by_shard
+
+
+@contextmanager
+def clearing(files: AnyFiles, mine: Callable[[], Iterable[str]], since: int) -> Iterator[None]:
+    """Remove, of what was staged, whatever no commit from `since` on names in the end; `mine` lists what was staged.
+
+    All of it stays where a commit that names it may still appear: one that is uncertain, or, where there is no lock, one that was
+    interrupted. If none does, a later vacuum clears it away.
+    """
+    try:
+        yield
+    except BaseException as error:
+        is_settled = isinstance(error, Exception) or files.is_local
+        if is_settled and not isinstance(error, CommitUncertain):
+            Log(files).remove_unnamed(mine(), since)
+        raise
+    Log(files).remove_unnamed(mine(), since)
 
 
 @dataclass(frozen=True)
@@ -81,7 +100,7 @@ def stage(files: AnyFiles, definition: Definition, rows: pa.Table, at: Any, stem
             batch = share.batch()
             slots = definition.slotting.slots_of(spec.ordinals(batch))
             held = frozenset(distinct(slots)[0].tolist())
-            own = f"{homes[shard % len(homes)]}/{base_of(stem)}-{shard:05d}"
+            own = f"{homes[shard % len(homes)]}/{brought_stem(base_of(stem), shard)}"
             born = born_in(batch, spec, definition.slotting)
             built = definition.package.build(files, spec, own, Pieces.of(batch), held)
             parts[shard] = replace(built, born=born)
@@ -118,10 +137,11 @@ def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
 
 
 def read_rows(files: AnyFiles, definition: Definition, arriving: Arriving) -> pa.Table:
-    """The rows themselves, wherever they are."""
+    """The rows themselves, wherever they are. Raises Damaged."""
     batches = [arriving.batch]
+    checked = CheckedParts()
     for part in (part for parts in arriving.staged for part in parts):
-        opened = open_shard(files, definition.spec, part)
+        opened = checked.open(files, definition.spec, part)
         batches += [opened.scan(w) for w in part.ranges(part.shown, definition.slotting)]
     table = pa.Table.from_batches(batches, definition.spec.schema)
     return table.select(definition.schema.names)

@@ -52,10 +52,14 @@ class WaveIndex(Held[WaveDefinition]):
     _writer: WaveWriter
 
     def __init__(
-        self, files: AnyFiles, definition: WaveDefinition, surroundings: Surroundings
+        self,
+        files: AnyFiles,
+        definition: WaveDefinition,
+        surroundings: Surroundings,
+        check: bool = False,
     ) -> None:
         """Use `WaveIndex.create` or `wavedex.open` instead."""
-        super().__init__(files, definition, WaveWriter(files, definition, surroundings))
+        super().__init__(files, definition, WaveWriter(files, definition, surroundings), check)
 
     @property
     def writer(self) -> WaveWriter:
@@ -107,7 +111,8 @@ class WaveIndex(Held[WaveDefinition]):
         `time` names the column that says which slot a row belongs to; without it each append says so itself. `window` is
         the number of slots kept, `indexes` over how many sub-indexes they are spread (4 if not given). docs/schemes.md helps to choose
         `scheme` and `update`; the defaults suit most. `keep_commits` is how many commits stay when a write clears up: the
-        newest, one for readers that are just opening it, and more for readers of `changes` and for long Spark jobs. With
+        newest, one for readers that are just opening it, and more for readers of `changes` and for long Spark jobs. With one, a
+        scheme with a hard window has no row that is over in any file when an append returns (docs/schemes.md has the exception). With
         `keep_for`, such as "2 days", all commits of that time stay too, and can be opened as they were.
         `wata-bounded` and `rata-bounded` need `max_size`, the most rows that a window will ever have; `wata-offline` and
         `rata-offline` need `sizes`, the rows of the slots that are to come. With `roots`, a list of new folders on as many disks,
@@ -182,7 +187,7 @@ class WaveIndex(Held[WaveDefinition]):
     @property
     def change_feed(self) -> ChangeFeed:
         """What finds and reads changes, in two steps."""
-        return ChangeFeed(self._files, self._definition)
+        return ChangeFeed(self._files, self._definition, self._checked)
 
     # -- writing --------------------------------------------------------------------------------
 

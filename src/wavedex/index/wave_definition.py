@@ -5,23 +5,25 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import combinations
 from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadTime
-from wavedex.index.definition import Definition, State, Target, whole_number
+from wavedex.index.definition import Definition, State, Target, owed_by, whole_number
 from wavedex.log import OPEN, Manifest, SubIndex
 from wavedex.plan import (
     Scheme,
     WaveState,
     apply,
-    operation_from_json,
+    cycle_of,
     options_of,
     promise,
     scheme,
 )
+from wavedex.plan.slot_set import first_of, last_of, slots_of, union
 from wavedex.slots import Ordinals, Slotting
 from wavedex.store.arrow import to_arrow
 from wavedex.store.entries import SLOT_COLUMN, EntrySpec
@@ -99,6 +101,16 @@ class WaveDefinition(Definition):
     def view(self, manifest: Manifest) -> WaveView:
         return WaveView(self.slotting, window_of(self, manifest))
 
+    @property
+    def cycle(self) -> int:
+        """After how many slots the scheme plans the same again; where it goes by sizes, a window."""
+        return self.window if self.scheme.weighs else cycle_of(self.scheme)
+
+    @property
+    def forgets(self) -> bool:
+        """Whether the window is hard and nothing but the newest commit is kept."""
+        return self.scheme.hard and self.keep_commits == 1 and not self.keep_s
+
     def state_of(self, manifest: Manifest) -> WaveState | None:
         return state_of(manifest)
 
@@ -116,10 +128,12 @@ class WaveDefinition(Definition):
         if state is None:
             return dict(draining)
         oldest = state.newest - self.window + 1
-        mentioned = frozenset().union(*state.layout.values())
+        mentioned = union(state.layout.values())
         left = {name: sub for name, sub in draining.items() if sub.slots & mentioned}
         return {
-            name: sub if max(sub.slots) >= oldest else SubIndex(sub.slots, ((),) * len(sub.shards))
+            name: sub
+            if last_of(sub.slots) >= oldest
+            else SubIndex(sub.slots, ((),) * len(sub.shards))
             for name, sub in left.items()
         }
 
@@ -129,22 +143,26 @@ class WaveDefinition(Definition):
             return
         state = WaveState.from_json(dict(manifest.state))
         layout = {name: sub.slots for name, sub in manifest.everything.items()}
-        planned = apply(layout, [operation_from_json(operation) for operation in manifest.owed])
+        planned = apply(layout, owed_by(manifest))
         if any(slot <= state.newest for slot in planned.pop(OPEN, ())):
             yield f"commit {manifest.commit} has a slot open that was sealed"
         for name in manifest.draining:
             del planned[name]
         if planned != {name: slots - manifest.away for name, slots in state.layout.items()}:
             yield f"commit {manifest.commit} holds other slots than its scheme planned"
-        for slot in range(state.newest - self.window + 1, state.newest + 1):
-            subs = {**manifest.indexes, **manifest.draining}
+        subs = {**manifest.indexes, **manifest.draining}
+        window = slots_of(range(state.newest - self.window + 1, state.newest + 1))
+        none = window - union(sub.slots for sub in subs.values())
+        more = union(one.slots & other.slots for one, other in combinations(subs.values(), 2))
+        for slot in sorted(none | (window & more)):
             holders = [name for name, sub in subs.items() if slot in sub.slots]
             if len(holders) != 1:
                 yield f"slot {slot} is in {len(holders)} sub-indexes"
 
     def describe(self, manifest: Manifest) -> dict[str, Any]:
-        window = window_of(self, manifest)
-        held = frozenset().union(window, *(sub.slots for sub in manifest.shown.values()))
+        window = frozenset(window_of(self, manifest))
+        opened = frozenset(manifest.open_slots)
+        held = union([window, *(sub.slots for sub in manifest.shown.values())])
         draining = [sub for sub in manifest.draining.values() if not sub.is_over]
         rows = {slot: manifest.rows.get(slot, 0) for slot in sorted(held)}
         made = promise(self.scheme)
@@ -168,7 +186,7 @@ class WaveDefinition(Definition):
                     "label": self.slotting.label(slot),
                     "rows": rows[slot],
                     "live": slot in window,
-                    "open": slot in manifest.open_slots,
+                    "open": slot in opened,
                 }
                 for slot in rows
             ],
@@ -220,7 +238,7 @@ class WaveView:
         """A target for each run of slots that count."""
         visible = part.shown if expired else part.shown & self.slots
         for within in part.ranges(visible, self.slotting) if visible else ():
-            held = self.slotting.start(min(part.held)), self.slotting.stop(max(part.held))
+            held = self.slotting.start(first_of(part.held)), self.slotting.stop(last_of(part.held))
             low, high = held if within is None else within
             narrow = (
                 low if start is None else max(low, start),
@@ -244,4 +262,4 @@ def window_of(definition: WaveDefinition, manifest: Manifest) -> Slots:
         return manifest.open_slots
     newest = manifest.state["newest"]
     width = manifest.settings.get("window", definition.window)
-    return manifest.open_slots.union(range(newest - width + 1, newest + 1))
+    return manifest.open_slots | slots_of(range(newest - width + 1, newest + 1))

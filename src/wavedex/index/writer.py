@@ -14,29 +14,40 @@ from typing import Any, Generic, TypeVar
 
 import pyarrow as pa
 
-from wavedex.engine.forecast import rows_to_write
+from wavedex.engine.forecast import bytes_to_write, rows_to_write
 from wavedex.engine.shard import Workshop
-from wavedex.errors import CommitUncertain, PreparationOwed
+from wavedex.errors import (
+    CommitUncertain,
+    ConcurrentWrite,
+    Damaged,
+    PreparationOwed,
+    ServerNotTrusted,
+    WavedexError,
+)
 from wavedex.index.arriving import Arriving, nothing
-from wavedex.index.definition import Definition, State
+from wavedex.index.definition import Definition, State, owed_by
 from wavedex.index.roots import check_roots
 from wavedex.index.surroundings import Surroundings
+from wavedex.ledger import Ledger
 from wavedex.log import (
     DATA,
     LOCK,
+    LOG,
     OPEN,
     STAGED,
+    TOKENS_KEPT,
     Arrivals,
     Log,
     Manifest,
     Progress,
     SubIndex,
     Work,
-    base_of,
 )
-from wavedex.plan import Merge, Operation, operation_from_json, operation_to_json
+from wavedex.plan import Merge, Operation, operation_to_json
+from wavedex.plan.slot_set import Slots, slots_of
 from wavedex.store.access import AnyFiles
-from wavedex.store.formats import find_format
+from wavedex.store.formats import Format, find_format
+from wavedex.store.names import base_of
 from wavedex.store.part import Part
 
 OPEN_PARTS_MAX = 64
@@ -61,6 +72,7 @@ class Writer(Generic[D]):
         self._created = created
         self._surroundings = surroundings
         self._log = Log(files)
+        self._commit = -1
         self.use(created)
 
     def use(self, definition: D) -> None:
@@ -74,6 +86,7 @@ class Writer(Generic[D]):
             sizes=definition.rooms,
             format=definition.package,
             longest=definition.longest_slots,
+            forgets=definition.forgets,
         )
         self._engine = self._surroundings.engine(self.workshop, definition.shards)
 
@@ -87,16 +100,36 @@ class Writer(Generic[D]):
         """Hold the lock, and start from the newest manifest and the definition that it goes by.
 
         What it owes is done by `prepare`, once the change is known to be a good one. Raises BadDefinition where files
-        are changed in place and the index is on no local disk, ConcurrentWrite where another writer holds the lock.
+        are changed in place and the index is on no local disk, ConcurrentWrite where another writer holds the lock,
+        ServerNotTrusted where it lies on a server that only its own files name, Damaged where `index.json` is not what it was.
         """
         with self._files.lock(LOCK):
+            for folder in (DATA, LOG, STAGED):
+                self._files.path(folder)  # Raises NotOurs for a link, before anything is written.
             manifest = self._log.latest()
+            self._created.check_created(manifest)
             check_roots(self._files, self._created.slotting, manifest)
             definition = self._created.at(manifest.settings)
             if definition != self.definition:
                 self.use(definition)
             definition.check_place(self._files)
-            yield manifest
+            definition.package.check_trusted()
+            self._commit = manifest.commit
+            with self._keeping_up():
+                yield manifest
+
+    @contextlib.contextmanager
+    def _keeping_up(self) -> Iterator[None]:
+        """Raise ConcurrentWrite where files are missing because another writer, whom no lock kept out, cleared up."""
+        try:
+            yield
+        except (Damaged, FileNotFoundError) as error:
+            if self._files.is_local or self._log.commits()[-1] <= self._commit:
+                raise
+            raise ConcurrentWrite(
+                f"Another writer went on from commit {self._commit} of {self._files.root}, and cleared away what was "
+                "being read. Nothing was changed since; do it again on the new state."
+            ) from error
 
     def grown(self, manifest: Manifest, arrived: Mapping[int, int]) -> State | None:
         """The planner's state once more rows have come for some slots, or fewer are left."""
@@ -129,22 +162,26 @@ class Writer(Generic[D]):
 
         `erased` are keys whose rows are left out of everything, `gone` how many rows of each slot those are, and `floor` is
         the oldest commit that may be kept from then on. `hides` are rows to hide and `floors` say which are over, as the
-        engine has them; `now` and `arrivals` are noted.
+        engine has them; `now` and `arrivals` are noted. `delivered` is what new slots were delivered with.
         """
-        expected = 0
+        planned = 0
         if operation in WORK_RECORDED:
-            expected = self._foretell(operations, manifest, rows)
-        token = self._surroundings.token()
-        subs = self._engine.run(
-            operations,
-            manifest,
-            rows,
-            self._log.commits()[0],
-            token,
-            erased=erased,
-            hides=hides,
-            floors=floors,
+            planned = self._plan_rows(operations, manifest, rows)
+        expected = bytes_to_write(
+            planned, operation, manifest.work, self.definition.cycle, bytes_a_row(manifest, rows)
         )
+        token = self._surroundings.token()
+        with self._keeping_up():
+            subs, handed = self._engine.run(
+                operations,
+                manifest,
+                rows,
+                self._log.oldest() if self.definition.technique.writes_into_files else 0,
+                token,
+                erased=erased,
+                hides=hides,
+                floors=floors,
+            )
         held = {} if state is None else {name: subs.pop(name) for name in state.indexes}
         delta = subs.pop(OPEN, None)
         old = {name: subs.pop(name) for name in manifest.draining}
@@ -160,7 +197,6 @@ class Writer(Generic[D]):
             temps=subs,
             owed=tuple(map(operation_to_json, (*owed, *self._merges(held, draining, delta)))),
             batch=manifest.batch if batch is None else batch,
-            delivered=manifest.delivered if delivered is None else delivered,
             totals=add_counts(manifest.totals, counts or {}),
             open=delta if delta is not None and delta.slots else None,
             streams=manifest.streams if streams is None else streams,
@@ -172,52 +208,67 @@ class Writer(Generic[D]):
             now=manifest.now if now is None else now,
             arrivals=arrivals,
             drained_at=manifest.drained_at if draining else {},
+            tokens=(*manifest.tokens, token)[-TOKENS_KEPT:],
+            definition=self._created.checksum,
         )
-        counted = add_counts(add_counts(manifest.rows, rows.counts), gone or {})
-        following = replace(
-            following,
-            rows=self._count(following, counted),
-            work=self._work(manifest, following, expected),
+        ledger = replace(
+            manifest.ledger,
+            rows=add_counts(add_counts(manifest.ledger.rows, rows.counts), gone or {}),
+            delivered={**manifest.ledger.delivered, **(delivered or {})},
         )
         try:
+            following = replace(following, ledger=self._noted(following, ledger, token))
+            work = self._work(manifest, following, handed, expected, planned)
+            following = replace(following, work=work)
             self._log.commit(following, token, manifest)
         except CommitUncertain:
             raise
-        except BaseException:
-            # An interrupt can come after the manifest has; its files must stay then.
-            if not self._log.is_published(following):
+        except BaseException as error:
+            # An interrupt can come after the manifest has, or where there is no lock before it; its files must stay then.
+            is_over = self._files.is_local or isinstance(error, Exception)
+            if is_over and self._log.holds(following) is False:
                 self._engine.discard(following.commit, token)
             raise
+        self._commit = following.commit
         return following
 
-    def _count(self, following: Manifest, counted: Mapping[int, int]) -> dict[int, int]:
-        """How many rows each slot has that is in a sub-index."""
-        subs = following.shown.values()
-        slots = frozenset().union(*(sub.slots for sub in subs if not sub.is_over))
-        return {slot: count for slot, count in counted.items() if slot in slots}
+    def _noted(self, following: Manifest, ledger: Ledger, token: str) -> Ledger:
+        """What is noted of slots; nothing, unless a kind of index has a use for it."""
+        return Ledger()
 
-    def _foretell(self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving) -> int:
-        """How many bytes the operations should write, by the rows of each slot and what a row has taken so far."""
-        counts = add_counts(manifest.rows, rows.counts)
-        technique = self.definition.technique
-        arriving = frozenset(rows.summary)
-        written = rows_to_write(technique, operations, manifest, counts, arriving)
-        return round(bytes_a_row(manifest, rows) * written)
+    def _plan_rows(
+        self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving
+    ) -> int:
+        """How many rows the operations should write."""
+        arriving = slots_of(rows.summary)
+        counts = rows.counts
 
-    def _work(self, before: Manifest, following: Manifest, expected: int) -> tuple[Work, ...]:
+        def total(slots: Slots) -> int:
+            return manifest.ledger.total(slots) + sum(counts[each] for each in arriving & slots)
+
+        return rows_to_write(self.definition.technique, operations, manifest, total, arriving)
+
+    def _work(
+        self,
+        before: Manifest,
+        following: Manifest,
+        handed: Mapping[str, int],
+        expected: int,
+        planned: int,
+    ) -> tuple[Work, ...]:
         """What is remembered of the work of the last transitions and preparations."""
         if following.operation not in WORK_RECORDED:
             return before.work
-        mine = f"{following.commit:010d}-"
         known = before.files
-        written = sum(
-            ref.bytes
-            if base_of(name).startswith(mine) or name not in known
-            else max(0, ref.bytes - known[name].bytes)
+        # What was staged, or written by a package itself, is known by its size alone.
+        others = sum(
+            max(0, ref.bytes - known[name].bytes) if name in known else ref.bytes
             for name, ref in following.files.items()
+            if name not in handed
         )
+        written = sum(handed.values()) + others
         newest = None if following.state is None else following.state["newest"]
-        done = Work(following.commit, following.operation, newest, expected, written)
+        done = Work(following.commit, following.operation, newest, expected, written, planned)
         return (*before.work, done)[-WORK_KEPT:]
 
     def _merges(
@@ -252,36 +303,79 @@ class Writer(Generic[D]):
         return self.commit(
             manifest,
             "prepare",
-            [operation_from_json(operation) for operation in manifest.owed],
+            owed_by(manifest),
             self.definition.state_of(manifest),
             nothing(self.definition),
         )
 
+    def _forget(self, manifest: Manifest) -> None:
+        """Write anew, in a commit of its own, the parts whose files hold slots that are over and not shown any more."""
+        state = self.definition.state_of(manifest)
+        if state is None or not self.definition.forgets:
+            return
+        live = frozenset().union(*(sub.slots for sub in manifest.shown.values()))
+        stale = [
+            Merge(name)
+            for name, sub in manifest.everything.items()
+            if any(not part.held - part.shown <= live for part in sub.parts)
+        ]
+        if stale:
+            self.commit(manifest, "prepare", stale, state, nothing(self.definition))
+
     def finish(self, manifest: Manifest) -> None:
         """After a commit: prepare for the next slot, and clear away what nobody needs."""
         try:
-            self.prepare(manifest)
-            self._log.vacuum(self.definition.keep_commits, self._kept_since())
+            self._forget(self.prepare(manifest))
+            # Where one commit is kept, what has expired is gone at once, whoever is reading it.
+            one = self.definition.keep_commits == 1
+            now_s = None if one else self._surroundings.now().timestamp()
+            self._log.vacuum(self.definition.keep_commits, self._kept_since(), now_s, whole=False)
             self.sweep()
         except Exception as error:
-            raise PreparationOwed(
+            raise self.owed(
+                manifest,
                 f"Commit {manifest.commit} is made and all that it brought is in the index, but the work ahead for the "
                 f"next slot, or clearing away what is old, failed: {error} The next write does it "
-                "first; do not do the same again."
+                "first; do not do the same again.",
             ) from error
+
+    def owed(self, manifest: Manifest, text: str) -> WavedexError:
+        """What to raise where a commit was made and what follows failed: that it is in is said only if the log has it."""
+        held = self._log.holds(manifest)
+        if held:
+            return PreparationOwed(text)
+        if held is None:
+            return CommitUncertain(
+                f"Commit {manifest.commit} was made, and what follows it failed; whether it is still in the log cannot be "
+                "told. Look to the disk; an append may then be repeated, an amendment only if its rows are not there."
+            )
+        return ConcurrentWrite(
+            f"Another writer has written over commit {manifest.commit} of {self._files.root}: what it brought is not in "
+            "the index. See to it that there is one writer, and do it again."
+        )
+
+    def check_all_trusted(self) -> None:
+        """Raise ServerNotTrusted where a server that the index has left, too, is named by its own files alone."""
+        for stored in self._packages():
+            stored.check_trusted()
 
     def sweep(self) -> list[str]:
         """Let packages clear away what no file stands for any more, and return what readers hold of that.
 
+        A server that the index has left is let be unless it is trusted: nobody who only writes need know it.
         REQUIRES: the writer's lock is held.
         """
 
         def names() -> list[str]:
             return [*map(base_of, self._files.names_in(DATA)), *self._files.list(STAGED)]
 
-        formats = (self.definition.format, *self.definition.former_formats)
-        sweeps = (find_format(name).sweep for name in formats)
-        return [held for sweep in sweeps if sweep is not None for held in sweep(names)]
+        sweeps = [stored.sweep for stored in self._packages() if _is_trusted(stored)]
+        return [held for sweep in sweeps if sweep is not None for held in sweep(self._files, names)]
+
+    def _packages(self) -> list[Format]:
+        """What the index lies in, and all that it has lain in."""
+        names = (self.definition.format, *self.definition.former_formats)
+        return [find_format(name, self.definition.identity) for name in names]
 
     def _kept_since(self) -> str | None:
         """From when on commits are kept, however many they are."""
@@ -289,6 +383,14 @@ class Writer(Generic[D]):
             return None
         kept = dt.timedelta(seconds=self.definition.keep_s)
         return (self._surroundings.now() - kept).isoformat()
+
+
+def _is_trusted(stored: Format) -> bool:
+    try:
+        stored.check_trusted()
+    except ServerNotTrusted:
+        return False
+    return True
 
 
 def _is_worth_merging(parts: Sequence[Part]) -> bool:

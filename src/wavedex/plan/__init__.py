@@ -28,7 +28,7 @@ from wavedex.plan.operations import (
 )
 from wavedex.plan.operations import from_json as operation_from_json
 from wavedex.plan.operations import to_json as operation_to_json
-from wavedex.plan.promise import Promise, promise
+from wavedex.plan.promise import Promise, cycle_of, promise
 from wavedex.plan.sizes import SizeRatio, size_ratio
 from wavedex.plan.state import WaveState
 from wavedex.plan.table import grid_table, plan_table
@@ -61,6 +61,7 @@ __all__ = [
     "WaveState",
     "allowed",
     "apply",
+    "cycle_of",
     "find_method",
     "grid",
     "grid_table",

@@ -27,6 +27,10 @@ class Deletion(Wave):
     name: ClassVar[str] = "del"
     needs_delete: ClassVar[bool] = True
 
+    def handled(self, size: int) -> tuple[int, int]:
+        """Return a delete and an add for each slot; with `ahead`, a copy and the delete before it arrives."""
+        return (size, size * (size + 1)) if self.ahead else (2 * size, 0)
+
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:
         """Plan delete and add; or, where a copy stands ready, add and rename."""
         expired, new = frozenset({slot - self.window}), frozenset({slot})

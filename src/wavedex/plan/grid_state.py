@@ -13,7 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from wavedex.plan.operations import Layout, Slots, slots_from_json
+from wavedex.plan.operations import Layout
+from wavedex.plan.slot_set import Slots, slots_from_json, slots_to_json
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +39,11 @@ class GridState:
         return {}
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state as plain JSON, each set of slots as an ascending list."""
+        """Return the state as plain JSON, each set of slots as `slots_to_json` has it."""
         return {
             "newest": self.newest,
-            "indexes": {name: sorted(slots) for name, slots in self.indexes.items()},
-            "births": {row: sorted(slots) for row, slots in self.births.items()},
+            "indexes": {name: slots_to_json(slots) for name, slots in self.indexes.items()},
+            "births": {row: slots_to_json(slots) for row, slots in self.births.items()},
         }
 
     @classmethod

@@ -29,6 +29,11 @@ def rungs(state: WaveState, letter: str) -> list[str]:
     return [name for name in state.temps if name.startswith(letter)]
 
 
+def rung_slots(rungs: int) -> int:
+    """Return how many slots are handled to raise so many rungs: the same at once and one by one."""
+    return rungs * (rungs + 1) // 2
+
+
 def hand_over(state: WaveState, begin: int, first: int) -> list[Operation]:
     """Plan the ladder T for the cluster whose oldest slot is `begin`.
 

@@ -96,7 +96,7 @@ def check_numbers(name: str, window: object, rows: object, columns: object) -> N
             raise BadGrid(f"{what} is {number!r}: give a whole number.")
     assert isinstance(window, int)  # as mypy cannot tell from the loop
     method = METHODS[name]
-    fewest = 2 if len(method.sides) == 2 or method.births == WAVE else 1
+    fewest = _fewest(method)
     if window < fewest:
         raise BadGrid(
             f"window is {window}: give {name} a window of at least {fewest} slot{'s' * (fewest > 1)}."
@@ -111,12 +111,12 @@ def _fitting(method: Method, side: str, window: int) -> tuple[range | list[int],
     """Which numbers of partitions a side can have, and why."""
     if side not in method.sides:
         return [1], f"since it does not partition {side}"
-    if side == "births" and method.births == WAVE:
-        return range(2, window + 1), "no more than the window has slots"
-    if len(method.sides) == 1:
-        return range(1, window + 1), "no more than the window has slots"
-    divisors = [number for number in range(2, window + 1) if window % number == 0]
-    return divisors, f"since the window of {window} slots is a multiple of it"
+    return range(_fewest(method), window + 1), "no more than the window has slots"
+
+
+def _fewest(method: Method) -> int:
+    """How many partitions a side must have that is partitioned at all: a wave and a double partition have two."""
+    return 2 if len(method.sides) == 2 or method.births == WAVE else 1
 
 
 def _said(fitting: range | list[int]) -> str:

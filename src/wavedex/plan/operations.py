@@ -16,7 +16,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields, replace
 from typing import Any, TypeAlias
 
-Slots: TypeAlias = frozenset[int]
+from wavedex.plan.slot_set import Slots as Slots
+from wavedex.plan.slot_set import slots_from_json, slots_to_json
+
 Layout: TypeAlias = Mapping[str, Slots]
 
 
@@ -175,7 +177,7 @@ def to_json(operation: Operation) -> dict[str, Any]:
     data: dict[str, Any] = {"op": type(operation).__name__.lower()}
     for field in fields(operation):
         value = getattr(operation, field.name)
-        data[field.name] = sorted(value) if field.name in _SLOTS_FIELDS else value
+        data[field.name] = slots_to_json(value) if field.name in _SLOTS_FIELDS else value
     return data
 
 
@@ -201,16 +203,6 @@ def from_json(data: object) -> Operation:
             raise ValueError(f"{field_name} is the name of a sub-index, not {value!r}")
     operation: Operation = kind(**arguments)
     return operation
-
-
-def slots_from_json(data: object) -> Slots:
-    """Return the slots of a JSON list; raise ValueError for anything but distinct integers."""
-    if not isinstance(data, list) or any(type(slot) is not int for slot in data):
-        raise ValueError(f"slots are a list of whole numbers, not {data!r}")
-    slots = frozenset(data)
-    if len(slots) != len(data):
-        raise ValueError(f"a slot is listed twice in {data!r}")
-    return slots
 
 
 def apply(layout: Layout, operations: Iterable[Operation]) -> dict[str, Slots]:

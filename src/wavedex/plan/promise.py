@@ -1,22 +1,17 @@
 """What does a scheme promise? How many slots it may hold too many, and how much it handles for each slot that comes.
 
 The work is counted in slots (Section 5): a build or an addition handles the slots that it names, a deletion those that it
-takes away, a copy all that it copies; renaming and dropping are free. It is found by planning on, slot by slot, so that it
-holds for any scheme, spread or not. What a slot is worth in bytes depends on the update technique, and is the engine's
-business to foretell.
+takes away, a copy all that it copies; renaming and dropping are free. A scheme says itself how much a cluster makes it
+handle; here that is averaged over a whole cycle, after which all clusters have come round. What a slot is worth in bytes
+depends on the update technique, and is the engine's business to foretell.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wavedex.plan.operations import Add, Build, Copy, Delete, Layout, Operation, apply
 from wavedex.plan.wave import Scheme
-
-_STEPS_MAX = 200
-"""How many slots are planned at most: a cycle of the longest windows would take seconds."""
 
 
 @dataclass(frozen=True)
@@ -36,34 +31,30 @@ class Promise:
 
 @lru_cache(maxsize=64)
 def promise(scheme: Scheme) -> Promise:
-    """Return what a scheme promises, on slots of one row each.
+    """Return what a scheme promises, on the mean over a cycle; where it goes by sizes, on slots of one size or on those it knows.
 
-    COST: a planner step for each slot of a window, or for 200.
+    COST: a few sums for each cluster.
 
     >>> from wavedex.plan import scheme
     >>> promise(scheme("reindex", 10, 2)).transition_slots
     5.0
     """
-    state = scheme.start(0)[1]
-    warm = min(scheme.window, _STEPS_MAX)
-    transition = preparation = 0
-    for slot in range(1, 2 * warm + 1):
-        plan, following = scheme.transition(state, slot, 1)
-        if slot > warm:
-            transition += _slots_handled(state.layout, plan.transition)
-            between = apply(state.layout, plan.transition)
-            preparation += _slots_handled(between, plan.preparation)
-        state = following
-    return Promise(scheme.hard, scheme.extra_slots, transition / warm, preparation / warm)
+    clusters = scheme.clusters()
+    slots = sum(clusters)
+    transition, preparation = (
+        sum(each) for each in zip(*map(scheme.handled, clusters), strict=True)
+    )
+    return Promise(scheme.hard, scheme.extra_slots, transition / slots, preparation / slots)
 
 
-def _slots_handled(layout: Layout, operations: Iterable[Operation]) -> int:
-    count = 0
-    for operation in operations:
-        match operation:
-            case Build(slots, _) | Add(slots, _) | Delete(slots, _):
-                count += len(slots)
-            case Copy(source, _):
-                count += len(layout[source])
-        layout = apply(layout, [operation])
-    return count
+def cycle_of(scheme: Scheme) -> int:
+    """Return after how many slots a scheme that does not go by sizes plans the same again, but for numbers and names.
+
+    ENSURES: at most W.
+
+    >>> from wavedex.plan import scheme
+    >>> cycle_of(scheme("del", 12, 4)), cycle_of(scheme("wata", 14, 4))
+    (3, 13)
+    """
+    clusters = scheme.clusters()
+    return clusters[0] if len(set(clusters)) == 1 else sum(clusters)

@@ -14,8 +14,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wavedex.plan.ladder import grow_next, hand_over, rungs
+from wavedex.plan.ladder import grow_next, hand_over, rung_slots, rungs
 from wavedex.plan.operations import Drop, Operation, Rename
+from wavedex.plan.slot_set import last_of
 from wavedex.plan.state import WaveState
 from wavedex.plan.wata import Wata
 
@@ -30,6 +31,10 @@ class Reindexing(Wata):
     def extra_slots(self) -> int:
         """None: the window is hard."""
         return 0
+
+    def handled(self, size: int) -> tuple[int, int]:
+        """Return what the wave handles, and the ladder of a cluster, which lacks its oldest slot."""
+        return super().handled(size)[0], rung_slots(size - 1)
 
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:
         """Plan as the wave does; where its oldest sub-index would wait, a rung replaces it."""
@@ -60,4 +65,4 @@ class Rata(Reindexing):
         ladder = super().prepare(state)
         if ladder or not self.spread:
             return ladder
-        return grow_next(state, begin=max(self.oldest(state)[1]) + 1)
+        return grow_next(state, begin=last_of(self.oldest(state)[1]) + 1)

@@ -22,6 +22,10 @@ class Reindex(Wave):
 
     name: ClassVar[str] = "reindex"
 
+    def handled(self, size: int) -> tuple[int, int]:
+        """Return the slots of a build for each slot."""
+        return size * size, 0
+
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:
         """Plan one build of the cluster, with the new slot in place of the expired one."""
         target = state.holder(slot - self.window)

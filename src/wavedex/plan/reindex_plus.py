@@ -24,6 +24,10 @@ class ReindexPlus(Wave):
 
     name: ClassVar[str] = "reindex+"
 
+    def handled(self, size: int) -> tuple[int, int]:
+        """Return one slot more than the cluster has, for each slot but the last, which needs no `Temp`."""
+        return size * size + size - 1, 0
+
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:
         """Plan a copy of `Temp` and the old slots that are left (DaysToAdd in Figure 14)."""
         target, new = state.holder(slot - self.window), frozenset({slot})

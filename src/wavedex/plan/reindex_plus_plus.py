@@ -15,7 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from wavedex.plan.ladder import grow_next, hand_over, rungs
+from wavedex.plan.ladder import grow_next, hand_over, rung_slots, rungs
 from wavedex.plan.operations import Add, Build, Operation, Rename
 from wavedex.plan.state import WaveState
 from wavedex.plan.wave import Wave
@@ -28,6 +28,10 @@ class ReindexPlusPlus(Wave):
     spread: bool = False
 
     name: ClassVar[str] = "reindex++"
+
+    def handled(self, size: int) -> tuple[int, int]:
+        """Return an add for each slot; half of the preparation raises the ladder, the other half feeds it."""
+        return size, 2 * rung_slots(size - 1)
 
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:
         """Plan one add to the largest rung left, which becomes the constituent."""

@@ -16,7 +16,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from wavedex.plan.operations import Layout, Operation, Slots, apply, slots_from_json
+from wavedex.plan.operations import Layout, Operation, apply
+from wavedex.plan.slot_set import Slots, slots_from_json, slots_to_json, union
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +68,7 @@ class WaveState:
         layout = apply(self.layout, operations)
         temps = sorted((name for name in layout if not name.startswith("I")), key=_by_number)
         indexes = {name: layout[name] for name in self.indexes or layout if name.startswith("I")}
-        held = frozenset().union(*indexes.values()) if self.sizes else ()
+        held = union(indexes.values()) if self.sizes else ()
         return WaveState(
             newest,
             indexes,
@@ -76,11 +77,11 @@ class WaveState:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """Return the state as plain JSON, each set of slots as an ascending list."""
+        """Return the state as plain JSON, each set of slots as `slots_to_json` has it."""
         data: dict[str, Any] = {
             "newest": self.newest,
-            "indexes": {name: sorted(slots) for name, slots in self.indexes.items()},
-            "temps": {name: sorted(slots) for name, slots in self.temps.items()},
+            "indexes": {name: slots_to_json(slots) for name, slots in self.indexes.items()},
+            "temps": {name: slots_to_json(slots) for name, slots in self.temps.items()},
         }
         if self.sizes:
             data["sizes"] = {str(slot): rows for slot, rows in sorted(self.sizes.items())}

@@ -36,6 +36,14 @@ class Wata(Wave):
         """Return n - 1 even clusters of all slots but the newest, which is a cluster of its own."""
         return [*even_sizes(self.window - 1, self.indexes - 1), 1]
 
+    def clusters(self) -> Sequence[int]:
+        """Return the even clusters of W - 1 slots: the newest is the first of one that grows."""
+        return even_sizes(self.window - 1, self.indexes - 1)
+
+    def handled(self, size: int) -> tuple[int, int]:
+        """Return one slot for each slot: what is over is thrown away."""
+        return size, 0
+
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:
         """Plan one build or one add of the new slot.
 

@@ -34,6 +34,11 @@ class WataBounded(Sized):
         if type(self.max_size) is not int or self.max_size < 1:
             raise BadDefinition(f"max_size is {self.max_size!r}: {self.needs['max_size']}.")
 
+    def clusters(self) -> list[int]:
+        """Return the one that comes round where all slots are of one size and a window has M rows."""
+        share = -(-self.window // (self.indexes - 1))
+        return [max(1, min(share, self.window - 1))]
+
     def closes(self, state: WaveState, slot: int) -> bool:
         """Whether the newest sub-index has its share of the largest window."""
         slots = state.indexes[state.holder(slot - 1)]

@@ -11,7 +11,7 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from typing import ClassVar
 
 from wavedex.errors import BadDefinition
@@ -45,6 +45,11 @@ class WataOffline(Sized):
         """The slots with which a sub-index begins; the first of them closes the empty Start."""
         ends = best_ends(self.sizes, self.window, self.indexes)
         return frozenset({self.first, *(self.first + end + 1 for end in ends)})
+
+    def clusters(self) -> list[int]:
+        """Return those that the known sizes make; the last of them where it ends with what is known."""
+        begins = [*sorted(self.begins), self.first + len(self.sizes)]
+        return [stop - start for start, stop in pairwise(begins)]
 
     def closes(self, state: WaveState, slot: int) -> bool:
         """Whether a sub-index begins with `slot`; beyond what is known, whether one is over."""

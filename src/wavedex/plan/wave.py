@@ -18,7 +18,8 @@ from dataclasses import dataclass
 from typing import ClassVar, Protocol
 
 from wavedex.errors import BadDefinition
-from wavedex.plan.operations import Build, Operation, Plan, Slots
+from wavedex.plan.operations import Build, Operation, Plan
+from wavedex.plan.slot_set import Slots, slots_of
 from wavedex.plan.state import WaveState
 
 
@@ -55,6 +56,12 @@ class Scheme(Protocol):
     @property
     def weighs(self) -> bool:
         """Whether it looks at the sizes of slots."""
+
+    def clusters(self) -> Sequence[int]:
+        """Return how many slots each cluster has that comes round again and again, in order."""
+
+    def handled(self, size: int) -> tuple[int, int]:
+        """Return how many slots transitions and preparations handle for a cluster of `size` slots, all in all."""
 
     def start(self, newest: int) -> tuple[Plan, WaveState]:
         """Plan the first window, the W slots up to `newest`."""
@@ -107,6 +114,14 @@ class Wave(ABC):
         """Return how many slots each constituent holds at Start, the oldest first (Figure 12)."""
         return even_sizes(self.window, self.indexes)
 
+    def clusters(self) -> Sequence[int]:
+        """Return how many slots each cluster has that comes round again and again, in order."""
+        return self.cluster_sizes()
+
+    @abstractmethod
+    def handled(self, size: int) -> tuple[int, int]:
+        """Return how many slots transitions and preparations handle for a cluster of `size` slots, all in all."""
+
     @abstractmethod
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:
         """Plan what makes `slot` queryable: the paper's Transition."""
@@ -120,7 +135,7 @@ class Wave(ABC):
         low = newest - self.window + 1
         builds: list[Operation] = []
         for number, size in enumerate(self.cluster_sizes(), start=1):
-            builds.append(Build(frozenset(range(low, low + size)), f"I{number}"))
+            builds.append(Build(slots_of(range(low, low + size)), f"I{number}"))
             low += size
         return self._settle(WaveState(newest, {}, {}), newest, builds)
 

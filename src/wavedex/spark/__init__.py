@@ -1,4 +1,4 @@
-"""Wavedex on Spark: sessions, data frames in, streams in, probes, and the data source `format("wavedex")`.
+"""Wavedex on Spark: sessions, data frames in, streams in, views, probes, and the data source `format("wavedex")`.
 
 Spark itself is imported when the first of these names is used, so that a pipeline file can be checked without it.
 """
@@ -9,6 +9,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wavedex.spark.moving_view import view
     from wavedex.spark.opening import open  # noqa: A004 - as wavedex.open
     from wavedex.spark.probing import probe
     from wavedex.spark.refreshing import update
@@ -25,6 +26,7 @@ _HOMES = {
     "session": "sessions",
     "sink": "streaming",
     "update": "refreshing",
+    "view": "moving_view",
 }
 
 
@@ -34,4 +36,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-__all__ = ["Sink", "amend", "append", "open", "probe", "session", "sink", "update"]
+__all__ = ["Sink", "amend", "append", "open", "probe", "session", "sink", "update", "view"]

@@ -20,17 +20,18 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import ArrayType
 
 from wavedex import errors
-from wavedex.engine.shard import stem_prefix
 from wavedex.engine.spark import spark_errors
 from wavedex.errors import WavedexError
 from wavedex.index.appending import Bring
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.index.staging import Staged, gather, stage
+from wavedex.index.staging import Staged, clearing, gather, stage
 from wavedex.index.wave import WaveIndex
-from wavedex.log import DATA, Log, Manifest, base_of
+from wavedex.log import DATA, Manifest
 from wavedex.spark.types import arrow_schema, spark_type
+from wavedex.store.names import base_of, stem_prefix
+from wavedex.store.server_address import Trust
 
 
 def bring_frame(index: WaveIndex, frame: DataFrame, slot: int | None) -> Bring:
@@ -48,11 +49,12 @@ def staging(index: AnyIndex, frame: DataFrame, at: Any, manifest: Manifest) -> I
     files = index.storage
     definition = index.definition_at(manifest)
     prefix = stem_prefix(manifest.commit + 1, secrets.token_hex(4))
-    try:
+
+    def mine() -> Iterator[str]:
+        return (name for name in files.names_in(DATA) if base_of(name).startswith(prefix))
+
+    with clearing(files, mine, since=manifest.commit + 1):
         yield gather(definition, _run(index.path, definition, frame, at, f"{DATA}/{prefix}"))
-    finally:
-        begun = files.names_in(DATA)
-        Log(files).remove_unnamed(name for name in begun if base_of(name).startswith(prefix))
 
 
 def check_frame(definition: Definition, frame: DataFrame, at: Any) -> DataFrame:
@@ -108,7 +110,10 @@ def _run(path: str, definition: Definition, frame: DataFrame, at: Any, prefix: s
 def _stage_task(
     path: str, names: list[str], at: Any, prefix: str
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    trust = Trust.mine()
+
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        trust.extend()
         rows = [batch for batch in batches if batch.num_rows]
         if rows:
             context = TaskContext.get()

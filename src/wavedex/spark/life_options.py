@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Iterator, Mapping
-from math import lcm
 from typing import Any
 
 import pyarrow as pa
@@ -33,6 +32,7 @@ class LifeOptions(Kind):
         "key",
         "inserted",
         "refresh",
+        "zone",
         "origin",
         *_ENDS,
         "grid",
@@ -88,7 +88,7 @@ class LifeOptions(Kind):
 
     def compare(self, definition: LifeDefinition, name: str, given: Any) -> tuple[bool, Any]:
         slotting = definition.slotting
-        if name in ("refresh", "origin"):
+        if name in ("refresh", "zone", "origin"):
             return _compare_refreshes(definition, name, given)
         if name == "max_lifetime":
             held = f"{definition.window} refreshes of {width_of(slotting.base)}"
@@ -122,9 +122,9 @@ def _is_counted(options: Mapping[str, Any]) -> bool:
 
 
 def _longest(options: Mapping[str, Any]) -> Any:
-    """A bound on lifetimes that is so many refreshes that the grid, if there can be one of its kind, divides them."""
+    """A bound on lifetimes that has as many refreshes as the longer side of the grid, if there can be one of its kind."""
     try:
-        window = lcm(*read_grid(options.get("grid", (2, 2))))
+        window = max(read_grid(options.get("grid", (2, 2))))
         if is_number(options["refresh"]):
             return window * int(options["refresh"])
         return window * dt.timedelta(microseconds=duration_ns(options["refresh"]) // 1000)
@@ -136,7 +136,9 @@ def _compare_refreshes(definition: LifeDefinition, name: str, given: Any) -> tup
     held = definition.slotting
     kind = time_type(definition)
     width = width_of(held.base)
+    if name == "zone":
+        return isinstance(held.base, Numbers) or held.zone == given, held.zone
     if name == "origin":
         shown = held.base.origin if isinstance(held.base, Numbers) else held.label(0)
-        return ends(kind, width, given) == held, shown
+        return ends(kind, width, given, held.zone) == held, shown
     return width_of(ends(kind, given).base) == width, width

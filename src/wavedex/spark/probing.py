@@ -19,20 +19,22 @@ import pyspark.sql.functions as sf
 from pyspark.sql import DataFrame
 from pyspark.sql.types import StructField, StructType
 
-from wavedex.errors import CommitGone, MissingColumn, SchemaMismatch
+from wavedex.errors import MissingColumn, SchemaMismatch
 from wavedex.index.arriving import family
 from wavedex.index.definition import Definition
 from wavedex.index.life_snapshot import shortened
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.snapshot import Snapshot
-from wavedex.log import Log, Manifest
+from wavedex.log import Manifest
 from wavedex.spark.frames import by_shard, column, shard_column
+from wavedex.spark.held_commit import HeldCommit, hold_newest
 from wavedex.spark.opening import Path
 from wavedex.spark.types import arrow_schema, for_spark, spark_schema, spark_type
 from wavedex.store.arrow import to_arrow, to_numpy
 from wavedex.store.entries import EntrySpec
 from wavedex.store.order import spread_ranges, stable_order
 from wavedex.store.reading import shard_of
+from wavedex.store.server_address import Trust
 
 
 def probe(
@@ -50,10 +52,11 @@ def probe(
 
     `on` is the column of keys in the frame, or the columns, the index's own if not given. `columns` are those of the index that are
     added; all but the key if not given. With how="left" a row without an entry stays, with nulls. The window is that of
-    the newest commit when this is called. `shorten` is as in `LifetimeIndex.probe`.
+    the newest commit when this is called, and the frame stays at it. `shorten` is as in `LifetimeIndex.probe`.
     """
     index = open_index(path)
-    snapshot = shortened(index.snapshot(), shorten)
+    newest, held = hold_newest(index)
+    snapshot = shortened(index.at(newest), shorten)
     definition = snapshot.definition
     names = _columns_of_keys(on, definition)
     for name in names:
@@ -78,7 +81,7 @@ def probe(
     schema = StructType([*keys.schema.fields, *added.fields])
     shard = shard_column(definition, [*map(column, names)])
     asked = {"since": since, "until": until, "shorten": shorten}
-    task = _probe_task(index.path, snapshot.commit, names, asked, columns, how, schema)
+    task = _probe_task(index.path, held, names, asked, columns, how, schema)
     return by_shard(keys, sf.coalesce(shard, sf.lit(0)), definition.shards).mapInArrow(task, schema)
 
 
@@ -105,17 +108,20 @@ def _check_key(field: pa.Field, given: StructField) -> None:
 
 def _probe_task(
     path: str,
-    commit: int,
+    held: HeldCommit,
     on: list[str],
     asked: dict[str, Any],
     columns: list[str],
     how: str,
     schema: StructType,
 ) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
+    trust = Trust.mine()
+
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        trust.extend()
         snapshots: dict[int, Snapshot] = {}
         index = open_index(path)
-        whole = read_commit(index, commit)
+        whole = held.manifest(index)
         spec = index.definition_at(whole).spec
         own = list(spec.key_names)
         read = [*own, *(name for name in columns if name not in own)]
@@ -127,7 +133,8 @@ def _probe_task(
             ]
             has_key = to_numpy(reduce(pc.and_, map(pc.is_valid, given)))
             keys = spec.key_of([column.filter(to_arrow(has_key)) for column in given])
-            found = _probe_shards(index, whole, snapshots, keys, asked, read)
+            with held.reading(index):
+                found = _probe_shards(index, whole, snapshots, keys, asked, read)
             yield from for_spark(_joined(rows, has_key, keys, found, spec, columns, how), schema)
 
     return run
@@ -159,33 +166,10 @@ def _probe_shards(
     answers = [definition.schema.empty_table().select(columns)]
     for shard in np.unique(owners).tolist():
         if shard not in snapshots:
-            snapshots[shard] = shortened(open_shard_of(index, manifest, shard), asked["shorten"])
+            snapshots[shard] = shortened(index.at(manifest.only(shard)), asked["shorten"])
         mine = keys.filter(to_arrow(owners == shard))
         answers.append(snapshots[shard].probe_many(mine, asked["since"], asked["until"], columns))
     return pa.concat_tables(answers)
-
-
-def read_commit(index: AnyIndex, commit: int) -> Manifest:
-    """The manifest of a commit. Raises CommitGone."""
-    try:
-        return Log(index.storage).read(commit)
-    except FileNotFoundError as error:
-        raise _gone(index, commit) from error
-
-
-def open_shard_of(index: AnyIndex, manifest: Manifest, shard: int) -> Snapshot:
-    """One shard of the index at a commit. Raises CommitGone."""
-    try:
-        return index.at(manifest.only(shard))
-    except FileNotFoundError as error:
-        raise _gone(index, manifest.commit) from error
-
-
-def _gone(index: AnyIndex, commit: int) -> CommitGone:
-    return CommitGone(
-        f"Commit {commit} of {index.path} was removed while it was read. Run the job again, or create the "
-        "index with a larger keep_commits."
-    )
 
 
 def _joined(

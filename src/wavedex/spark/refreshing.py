@@ -107,7 +107,9 @@ def _look(definition: LifeDefinition, frame: DataFrame) -> Seen:
         return Seen(None)
     # Where no row has a position, the task that stages them says so.
     ends = (
-        cast_column(found.column(place), definition.schema.field(name)).combine_chunks()
+        cast_column(
+            found.column(place), definition.schema.field(name), definition.zone
+        ).combine_chunks()
         for place, name in enumerate(names)
     )
     latest, *positions = (0 if each.null_count else int(slots.ordinals(each)[0]) for each in ends)

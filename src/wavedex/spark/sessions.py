@@ -1,7 +1,7 @@
 """A Spark session that is set up right for Wavedex: local by default, quiet, bound to loopback.
 
-What goes wrong most often is settled here: the workers run the same Python as the driver, times are UTC, the data source
-may push filters down, and Java is looked for before Spark is, so that a missing one costs a line and not a page.
+What goes wrong most often is settled here: the workers run the same Python as the driver, times are UTC, and Java is looked
+for before Spark is, so that a missing one costs a line and not a page.
 """
 
 from __future__ import annotations
@@ -23,8 +23,6 @@ from wavedex.spark.types import BATCH_ROWS
 
 JAVA_LEAST = 17
 """Spark 4 needs it."""
-PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"
-"""Without it Spark refuses data sources that take filters."""
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
 """A variable that is there where spark-submit has started this process, with Java running and the master settled."""
@@ -43,7 +41,6 @@ def session(
     """
     running = _running()
     if running is not None:
-        running.conf.set(PUSH_DOWN, "true")
         return running
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     os.environ.setdefault("PYSPARK_DRIVER_PYTHON", sys.executable)
@@ -76,7 +73,6 @@ def _running() -> SparkSession | None:
 
 def _settings(is_local: bool) -> dict[str, str]:
     settings = {
-        PUSH_DOWN: "true",
         "spark.sql.session.timeZone": "UTC",
         "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
         "spark.ui.showConsoleProgress": "false",

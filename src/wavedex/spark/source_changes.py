@@ -20,6 +20,7 @@ from wavedex.index.wave import WaveIndex
 from wavedex.log import Log
 from wavedex.spark.types import for_spark
 from wavedex.store.part import Part
+from wavedex.store.server_address import Trust
 
 _NOTHING = -1
 """The offset before the first commit."""
@@ -41,14 +42,17 @@ class ChangeReader(DataSourceReader):
 
     def __init__(self, path: str, schema: StructType, since: int | None, until: int | None) -> None:
         self.path = path
+        self.trust = Trust.mine()
         self.schema = schema
         self.since = since
         self.until = until
 
     def partitions(self) -> list[Change]:
+        self.trust.extend()
         return _find(self.path, self.since, self.until)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        self.trust.extend()
         return _read(self.path, self.schema, partition)
 
 
@@ -59,6 +63,7 @@ class ChangeStream(DataSourceStreamReader):
         if starting not in ("window", "latest"):
             raise BadDefinition(f"The option starting is {starting!r}. Say window or latest.")
         self.path = path
+        self.trust = Trust.mine()
         self.schema = schema
         self.starting = starting
 
@@ -71,10 +76,12 @@ class ChangeStream(DataSourceStreamReader):
         return {"commit": self._newest()}
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Change]:
+        self.trust.extend()
         since = None if start["commit"] == _NOTHING else start["commit"]
         return _find(self.path, since, end["commit"])
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        self.trust.extend()
         return _read(self.path, self.schema, partition)
 
     def _newest(self) -> int:

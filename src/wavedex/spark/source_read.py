@@ -1,9 +1,11 @@
 """Reading the window: one partition for each shard and sub-index that can hold an answer.
 
-Where they may be pushed down, filters on the key and on the time are turned into probes and spans of time, so that other
-shards and sub-indexes are not opened; Spark evaluates whatever is left. A partition carries the parts that it reads, so
-that all of them are of the one commit which was the newest when the query was planned. Spark keeps the partitions with the
-frame, so that a later query over the same frame may see the commit of an earlier one.
+What is to be read is said by options: keys, spans of time, columns. Filters are evaluated by Spark alone. It would hand
+them over (`pushFilters`), but Spark 4.3 keeps the reader that has them with the relation, for all scans of it: two branches
+of a union would both get the filters of the second, and rows would be missing.
+
+A partition carries the parts that it reads, so that all of them are of one commit. Spark plans each mention of a frame in a
+query, at the same time even, in a process of its own. So the commit is chosen before: when the frame is loaded.
 """
 
 from __future__ import annotations
@@ -13,18 +15,30 @@ from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
-from pyspark.sql.datasource import DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from wavedex.errors import CommitGone
 from wavedex.index.definition import Definition
 from wavedex.index.life_snapshot import shortened
-from wavedex.index.opening import open_index
+from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.snapshot import Snapshot
 from wavedex.log import Manifest
-from wavedex.spark.pushdown import Wanted, push
+from wavedex.spark.held_commit import HeldCommit, hold_newest
 from wavedex.spark.types import for_spark
 from wavedex.store.reading import shard_of_one
+from wavedex.store.server_address import Trust
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What is asked of the window, as `scan` and `probe_many` take it."""
+
+    keys: tuple[Any, ...] | None = None
+    """None for all."""
+    since: str | None = None
+    until: str | None = None
+    expired: bool = False
+    shorten: Any = None
 
 
 @dataclass
@@ -33,40 +47,45 @@ class Piece(InputPartition):
 
     manifest: bytes
     files: int
+    held: HeldCommit
 
 
 class WindowReader(DataSourceReader):
     """Reads the window of the newest commit; of a lifetime index also as a query with shorter windows sees it."""
 
     def __init__(
-        self,
-        path: str,
-        schema: StructType,
-        *,
-        since: str | None,
-        until: str | None,
-        expired: bool,
-        shorten: Any = None,
+        self, path: str, schema: StructType, wanted: Wanted, held: HeldCommit | None = None
     ) -> None:
+        """`held` is the commit at which the frame stays; without it, each time it is planned, the newest is read."""
+        self.held = held
         self.path = path
+        self.trust = Trust.mine()
         self.schema = schema
-        self.expired = expired
-        self.shorten = shorten
-        self.wanted = Wanted(since=since, until=until)
+        self.wanted = wanted
+
+    def _open(self) -> AnyIndex:
+        """The index, in whichever process this is."""
+        self.trust.extend()
+        return open_index(self.path)
 
     def partitions(self) -> list[Piece]:
-        index = open_index(self.path)
-        snapshot = index.snapshot()
-        shards = self._shards(snapshot.definition)
+        index = self._open()
+        if self.held is None:
+            return self._pieces(index, *hold_newest(index))
+        with self.held.reading(index):
+            return self._pieces(index, self.held.manifest(index), self.held)
+
+    def _pieces(self, index: AnyIndex, manifest: Manifest, held: HeldCommit) -> list[Piece]:
+        wanted = self.wanted
         pieces = []
-        for name in snapshot.manifest.shown:
-            for shard in shards:
-                piece = snapshot.manifest.only(shard, name)
-                opened = shortened(index.at(piece), self.shorten)
-                targets = opened.targets(shard, self.wanted.since, self.wanted.until, self.expired)
+        for name in manifest.shown:
+            for shard in self._shards(index.definition_at(manifest)):
+                piece = manifest.only(shard, name)
+                opened = shortened(index.at(piece), wanted.shorten)
+                targets = opened.targets(shard, wanted.since, wanted.until, wanted.expired)
                 if targets:
                     files = sum(len(target.part.files) for target, _ in targets)
-                    pieces.append(Piece(piece.to_bytes(), files))
+                    pieces.append(Piece(piece.to_bytes(), files, held))
         return pieces
 
     def _shards(self, definition: Definition) -> Iterable[int]:
@@ -79,17 +98,12 @@ class WindowReader(DataSourceReader):
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         if not isinstance(partition, Piece):
             return  # Spark reads one partition of its own where there is none.
-        index = open_index(self.path)
+        index = self._open()
         manifest = Manifest.from_bytes(partition.manifest, "a partition")
-        try:
-            snapshot = shortened(index.at(manifest), self.shorten)
+        with partition.held.reading(index):
+            snapshot = shortened(index.at(manifest), self.wanted.shorten)
             for table in self._ask(snapshot):
                 yield from for_spark(table, self.schema)
-        except FileNotFoundError as error:
-            raise CommitGone(
-                f"Commit {manifest.commit} of {self.path}, which was the newest when the frame was first asked, is "
-                "not kept any more. Load it again, or create the index with a larger keep_commits."
-            ) from error
 
     def _ask(self, snapshot: Snapshot) -> Iterable[pa.Table | pa.RecordBatch]:
         wanted = self.wanted
@@ -97,20 +111,8 @@ class WindowReader(DataSourceReader):
         times: dict[str, Any] = {
             "since": wanted.since,
             "until": wanted.until,
-            "expired": self.expired,
+            "expired": wanted.expired,
         }
         if wanted.keys is not None:
             return [snapshot.probe_many(wanted.keys, columns=names, **times)]
-        if wanted.low is not None and wanted.high is not None:
-            return [snapshot.probe_range(wanted.low, wanted.high, columns=names, **times)]
         return snapshot.scan(columns=names, **times)
-
-
-class PushingReader(WindowReader):
-    """The same for one query, whose filters choose what is opened."""
-
-    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's
-        """Take the filters that narrow what is read, and hand back those that Spark must still evaluate."""
-        definition = open_index(self.path).definition
-        self.wanted, left = push(filters, definition, self.wanted)
-        return left

@@ -33,7 +33,7 @@ from wavedex.index.feeding import Batch
 from wavedex.index.life_definition import LifeDefinition
 from wavedex.index.lifetime import LifetimeIndex
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.index.staging import Staged, gather
+from wavedex.index.staging import Staged, clearing, gather
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.turns import Turn
 from wavedex.log import STAGED, Log, Manifest
@@ -44,6 +44,8 @@ from wavedex.spark.options import creation_options
 from wavedex.spark.source_refresh import instant_of
 from wavedex.spark.streaming import check_life_stream, dead_letters
 from wavedex.spark.types import arrow_schema
+from wavedex.store.names import staged_prefix, staged_stem
+from wavedex.store.server_address import Trust
 
 
 @dataclass
@@ -58,7 +60,8 @@ class _Stager:
 
     def __init__(self, path: str, schema: StructType, token: str) -> None:
         self.path = path
-        self.prefix = f"{STAGED}/{token}-"
+        self.trust = Trust.mine()
+        self.prefix = staged_prefix(token)
         definition: Definition = self.index.definition
         at = definition.unguessed if isinstance(definition, LifeDefinition) else None
         self.at = definition.at_to_json(at)
@@ -67,6 +70,7 @@ class _Stager:
     @property
     def index(self) -> AnyIndex:
         """The index, opened in whichever process this is."""
+        self.trust.extend()
         return open_index(self.path)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
@@ -79,7 +83,7 @@ class _Stager:
         if not storage.exists(STAGED):
             storage.make_folder(STAGED)
             storage.sync_folder("")
-        stem = f"{self.prefix}{context.taskAttemptId():x}-{secrets.token_hex(4)}"
+        stem = staged_stem(self.prefix, context.taskAttemptId(), secrets.token_hex(4))
         staged = stage_at(self.path, pa.Table.from_batches(batches), self.at, stem)
         storage.sync_folder(STAGED)
         return Said(staged)
@@ -88,16 +92,17 @@ class _Stager:
     def bring(self, messages: list[Any], manifest: Manifest) -> Iterator[Arriving]:
         """The rows of the tasks that succeeded; whatever else was staged for them is removed."""
         index = self.index
-        try:
+        with clearing(index.storage, partial(self._staged, index), manifest.commit + 1):
             sent = [Staged.from_json(said.staged) for said in messages if said and said.staged]
             yield gather(index.definition_at(manifest), sent)
-        finally:
-            self.clear(index)
 
     def clear(self, index: AnyIndex) -> None:
         """Remove what was staged and is not named by any commit."""
-        names = [f"{STAGED}/{name}" for name in index.storage.list(STAGED)]
-        Log(index.storage).remove_unnamed(name for name in names if name.startswith(self.prefix))
+        Log(index.storage).remove_unnamed(self._staged(index))
+
+    def _staged(self, index: AnyIndex) -> Iterator[str]:
+        names = (f"{STAGED}/{name}" for name in index.storage.list(STAGED))
+        return (name for name in names if name.startswith(self.prefix))
 
 
 class WindowWriter(DataSourceArrowWriter):
@@ -134,7 +139,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self.delay = named.get("delay")
         self.dead_letters = named.get("dead_letters")
         self.takeover = takeover
-        if _kind_at(path, options) == LifeDefinition.kind:
+        if kind_at(path, options) == LifeDefinition.kind:
             check_life_stream(self.delay, self.dead_letters)
         elif self.delay is None:
             raise NoWatermark(
@@ -189,7 +194,7 @@ def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]
             open_index(path)
 
 
-def _kind_at(path: str, options: Mapping[str, str]) -> str:
+def kind_at(path: str, options: Mapping[str, str]) -> str:
     """The kind of the index that is there, or that is to be created."""
     try:
         return open_index(path).definition.kind

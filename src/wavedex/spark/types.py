@@ -58,13 +58,6 @@ def arrow_schema(schema: StructType) -> pa.Schema:
     return pa.schema(fields)
 
 
-def is_exact(kind: pa.DataType) -> bool:
-    """Whether values of the type mean the same in Spark, so that they may be compared there or here alike."""
-    return not (
-        pt.is_dictionary(kind) or kind in _WIDER or (pt.is_timestamp(kind) and kind.unit != "us")
-    )
-
-
 def spark_schema(schema: pa.Schema) -> StructType:
     """The columns as Spark has them."""
     return StructType([StructField(field.name, spark_type(field)) for field in schema])

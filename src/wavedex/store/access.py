@@ -1,7 +1,8 @@
 """What can be done with the files of an index, wherever they lie.
 
-The methods that the rest of the library may call are named here once. `Files` offers them on a local disk, `RemoteFiles`
-on a file system of Arrow's. What only a local disk can do, changing a file in place, is refused here for all others.
+The methods that the rest of the library may call are named here once. `Files` offers them on a local disk, `ObjectFiles`
+on an object store, `RemoteFiles` on another file system of Arrow's. What only a local disk can do, changing a file in
+place, is refused here for all others.
 
 Names are relative to the root and use forward slashes.
 """
@@ -9,8 +10,9 @@ Names are relative to the root and use forward slashes.
 from __future__ import annotations
 
 import errno
+import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,11 +23,22 @@ import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
-from wavedex.errors import BadDefinition, DiskFailed, DiskFull, ReadOnly, WavedexError
+from wavedex.errors import BadDefinition, Damaged, DiskFailed, DiskFull, ReadOnly, WavedexError
+from wavedex.store.mirror import Mirror
+from wavedex.store.opened import Opened
 
 T = TypeVar("T")
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_READING_ADVICE = {
+    errno.EMFILE: "The process has too many files open: let go of some, or raise its limit (ulimit -n).",
+    errno.ENFILE: "The system has too many files open: end what holds them.",
+    errno.ENOMEM: "There is no room left to map files into: let go of snapshots and answers, read fewer columns at a time, or "
+    "raise the limit on memory (ulimit -v) or on maps (vm.max_map_count).",
+    errno.EACCES: "Read it as a user who may.",
+    errno.EPERM: "Read it as a user who may.",
+}
+"""What to do about refusals of which the file itself is not to blame."""
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
@@ -109,6 +122,10 @@ class AnyFiles(ABC):
     def path(self, name: str) -> Path | str:
         """Where `name` lies, for other tools."""
 
+    def stamp(self, name: str) -> str:
+        """What tells a file that is never written again from a copy of it: where that can be told, it moves along."""
+        return str(self.path(name))
+
     # -- reading ------------------------------------------------------------------------------
 
     @abstractmethod
@@ -137,9 +154,23 @@ class AnyFiles(ABC):
 
     @abstractmethod
     def map(self, ref: FileRef) -> pa.Buffer:
-        """The content in memory, read-only; it stays readable after its name is removed.
+        """The content in memory, read-only, to be read from front to back; it stays readable after its name is removed.
 
         Raises FileNotFoundError where it is gone, and Damaged where it is shorter than it should be.
+        """
+
+    def open(self, ref: FileRef) -> Opened:
+        """The file, to be looked at here and there as well. It raises what `map` raises, perhaps not before it is read.
+
+        What was read of it stays readable after its name is removed, and on a local disk all of it does.
+        """
+        return Mirror(self, ref)
+
+    @abstractmethod
+    def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
+        """Some of the content: for each (start, stop), in this order, the bytes from start up to stop.
+
+        Raises FileNotFoundError where the file is gone, and Damaged where it ends before a stop.
         """
 
     # -- changing -----------------------------------------------------------------------------
@@ -161,10 +192,11 @@ class AnyFiles(ABC):
         """Make the names in a folder last."""
 
     @abstractmethod
-    def link(self, source: str, target: str) -> None:
-        """Give a file another name, only if that name is free; the first name may go with it.
+    def publish(self, name: str, data: bytes, draft: str) -> None:
+        """Let a file appear all at once, with all of its content, and last; only if its name is free.
 
-        Raises FileExistsError or FileNotFoundError.
+        `draft` is a name for use on the way. Raises FileExistsError where the name is taken, perhaps FileNotFoundError
+        where somebody took the draft away, and CommitUncertain where the file may still appear after this has failed.
         """
 
     @abstractmethod
@@ -214,6 +246,27 @@ class AnyFiles(ABC):
         raise needs_local_disk(self.root)
 
 
+class LinkingFiles(AnyFiles):
+    """Files that can get another name, which is how one appears all at once."""
+
+    @abstractmethod
+    def link(self, source: str, target: str) -> None:
+        """Give a file another name, only if that name is free; the first name may go with it.
+
+        Raises FileExistsError or FileNotFoundError.
+        """
+
+    def publish(self, name: str, data: bytes, draft: str) -> None:
+        """Write the draft, make it last, and give it the name."""
+        try:
+            self.create(draft, lambda sink: sink.write(data))
+            self.sync(draft)
+            self.link(draft, name)
+            self.sync_folder(name.rpartition("/")[0])
+        finally:
+            self.remove(draft)
+
+
 def needs_local_disk(root: object) -> BadDefinition:
     """What to say where files would have to be changed in place and cannot be."""
     return BadDefinition(
@@ -221,6 +274,22 @@ def needs_local_disk(root: object) -> BadDefinition:
         "change files in place. Create the index with update='runs' or update='packed-shadow' and another format, "
         "or on a local disk."
     )
+
+
+def check_spans(name: str, spans: Sequence[tuple[int, int]], size: int) -> None:
+    """Raise Damaged where a file of a size ends before one of the spans that are to be read of it."""
+    needed = max((stop for _, stop in spans), default=0)
+    if size < needed:
+        raise Damaged(f"{name} has {size} bytes, not {needed} or more")
+
+
+def name_reading_refusal(error: OSError, path: object) -> WavedexError:
+    """The error with a name for a read that the system has refused: the file may be as good as ever."""
+    said = str(error.strerror or error)
+    # Arrow says of a map that failed only in words why.
+    known = (advice for code, advice in _READING_ADVICE.items() if os.strerror(code) in said)
+    advice = next(known, "Look to the disk and try again.")
+    return DiskFailed(f"Cannot read {path} ({said}). {advice}")
 
 
 def name_refusal(

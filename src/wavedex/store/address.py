@@ -1,8 +1,8 @@
 """Where does an index lie? From what a user writes to the object that reads and writes there.
 
 A path is on the local disk, whatever it looks like, unless it is text that begins with a scheme and `://`. Then it is a
-URI, and Arrow says which file system it means. A URI is printed in messages and kept by other processes, so that one with
-a secret in it is refused.
+URI: of an object store, or of another file system that Arrow knows. A URI is printed in messages and kept by other
+processes, so that one with a secret in it is refused.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from wavedex.store.files import Files
 
 _IS_URI = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
 _IS_SECRET = re.compile(r"secret|token|password|key|sig", re.IGNORECASE)
-_KNOWN = "s3://, gs://, abfs://, hdfs://, fsspec+...:// or file:///"
+_KNOWN = "s3://, gs://, az://, abfs://, hdfs://, fsspec+...:// or file:///"
+_OBJECT_STORES = frozenset({"s3", "gs", "gcs", "az", "abfs", "abfss"})
 
 
 def files_at(path: str | os.PathLike[str]) -> AnyFiles:
@@ -45,7 +46,8 @@ def files_at(path: str | os.PathLike[str]) -> AnyFiles:
     if parts.scheme == "file":
         return _local_files(parts)
     where, mark, options = text.partition("://")[2].partition("?")
-    return _remote_files(f"{parts.scheme}://{where.rstrip('/')}{mark}{options}")
+    uri = f"{parts.scheme}://{where.rstrip('/')}{mark}{options}"
+    return _object_files(uri) if parts.scheme in _OBJECT_STORES else _remote_files(uri)
 
 
 def _check_secrets(parts: SplitResult) -> None:
@@ -65,6 +67,13 @@ def _local_files(parts: SplitResult) -> Files:
             f"{parts.geturl()!r} names no local folder. Write file:/// and an absolute path, or only the path."
         )
     return Files(unquote(parts.path))
+
+
+def _object_files(uri: str) -> AnyFiles:
+    # It needs a package that is not needed otherwise.
+    from wavedex.store.buckets import object_files_at
+
+    return object_files_at(uri)
 
 
 def _remote_files(uri: str) -> AnyFiles:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from wavedex.errors import Damaged
 from wavedex.store.access import Sink
@@ -29,8 +30,15 @@ def write_arrays(sink: Sink, arrays: Mapping[str, Any], metadata: Mapping[str, s
 def read_arrays(buffer: pa.Buffer, name: str) -> tuple[dict[str, pa.Array], dict[str, str]]:
     """The arrays and the metadata of a mapped file. Raises Damaged where it is none."""
     batch = read_batch(buffer, name)
-    metadata = {key.decode(): text.decode() for key, text in (batch.schema.metadata or {}).items()}
-    return {field.name: batch.column(field.name)[0].values for field in batch.schema}, metadata
+    if batch.num_rows != 1 or not all(map(pt.is_large_list, batch.schema.types)):
+        raise Damaged(f"{name} is no file of arrays")
+    try:
+        said = batch.schema.metadata or {}
+        metadata = {key.decode(): text.decode() for key, text in said.items()}
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{name} says what is no text ({error})") from error
+    names = batch.schema.names
+    return {name: batch.column(place)[0].values for place, name in enumerate(names)}, metadata
 
 
 def write_batch(sink: Sink, batch: pa.RecordBatch) -> None:
@@ -45,5 +53,5 @@ def read_batch(buffer: pa.Buffer, name: str) -> pa.RecordBatch:
         batch = pa.ipc.open_file(pa.BufferReader(buffer)).get_batch(0)
         batch.validate()
         return batch
-    except (pa.ArrowInvalid, pa.ArrowKeyError, OSError, IndexError, ValueError) as error:
+    except (pa.ArrowException, OSError, LookupError, ValueError) as error:
         raise Damaged(f"{name} cannot be read as an Arrow file ({error})") from error

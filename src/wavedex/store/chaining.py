@@ -20,7 +20,7 @@ from wavedex.store.bucketing import Asked, cut, plan_buckets
 from wavedex.store.chained import STORE, ChainedShard, Chains, build_chained, write_chains
 from wavedex.store.content import add_content, content_of, hash_rows, subtract_content
 from wavedex.store.directory import I64, Bools
-from wavedex.store.grower import Grower, is_wasteful, with_keys
+from wavedex.store.grower import Grower, check_rows, is_wasteful, with_keys
 from wavedex.store.growing import Buckets
 from wavedex.store.matching import match_rows
 from wavedex.store.order import sort_order, stable_order
@@ -61,10 +61,12 @@ class Chainer(Grower):
 
         COST: the buckets that get rows, those that are joined with them, and the directory are written.
         """
-        shard = ChainedShard(self.files, self.spec, part)
+        shard = self._open(ChainedShard, part)
         held = part.held | slots
         if is_wasteful(shard):
-            return self.build(stem, concat([shard.scan(None), batch]), held)
+            stored = shard.scan(None)
+            check_rows(shard, stored)
+            return self.build(stem, concat([stored, batch]), held)
         rows = sort_rows(self.spec, Pieces.of(batch))
         keys, order, which = with_keys(shard, rows.keys(self.spec), rows.hashes)
         lengths = np.append(shard.chains.lengths, np.zeros(len(keys) - len(shard.keys), np.int64))
@@ -88,7 +90,7 @@ class Chainer(Grower):
         COST: the ends of all buckets and those buckets that have such rows are read; what is copied is joined, or has dead
         in its middle.
         """
-        shard = ChainedShard(self.files, self.spec, part)
+        shard = self._open(ChainedShard, part)
         held = part.held - slots
         first, last = shard.bounds(shard.buckets)
         near = np.flatnonzero((last >= dead[0]) & (first < dead[1]))
@@ -102,7 +104,7 @@ class Chainer(Grower):
 
         COST: the chains of their keys are read; buckets are copied where rows leave from the middle, or are joined.
         """
-        shard = ChainedShard(self.files, self.spec, part)
+        shard = self._open(ChainedShard, part)
         rows = sort_rows(self.spec, Pieces.of(doomed))
         near = _near(shard, rows)
         records = shard.records[shard.buckets.take(near).positions()]
@@ -126,7 +128,9 @@ class Chainer(Grower):
             return None
         if is_wasteful(shard):
             alive = np.setdiff1d(shard.buckets.positions(), positions[dies], assume_unique=True)
-            built = self.build(stem, shard.decode(shard.records[alive]), left.held)
+            living = shard.decode(shard.records[alive])
+            check_rows(shard, living, shard.decode(dead))
+            built = self.build(stem, living, left.held)
             return replace(built, shown=left.shown)
         buckets, living, holes = _shrink(shard.buckets, near, dies)
         touched = np.zeros(len(shard.keys), bool)

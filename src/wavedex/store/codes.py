@@ -22,6 +22,7 @@ import pyarrow.types as pt
 from wavedex.errors import SchemaMismatch
 from wavedex.store import compute as pc
 from wavedex.store.arrow import empty_batch, has_bytes, to_arrow, to_numpy
+from wavedex.store.soundness import check_codes
 
 CODE = pa.int16()
 _CODES, _WORDS = "codes:", "words:"
@@ -78,8 +79,10 @@ def stored_names(arrays: Mapping[str, pa.Array]) -> frozenset[str]:
 
 
 def stored_words(arrays: Mapping[str, pa.Array], name: str) -> pa.Array:
-    """The words of a column, as a directory has them."""
-    return arrays[_WORDS + name]
+    """The words of a column, as a directory has them. Raises ArrowInvalid where they are damaged."""
+    words = arrays[_WORDS + name]
+    words.validate(full=True)
+    return words
 
 
 def shared_words(kind: pa.DataType, several: Iterable[pa.Array]) -> pa.Array | None:
@@ -101,7 +104,9 @@ def with_stored_codes(
     return _replaced(
         batch,
         {
-            name: _coded(batch.column(name), arrays[_CODES + name], arrays[_WORDS + name], these)
+            name: _coded(
+                batch.column(name), arrays[_CODES + name], stored_words(arrays, name), these
+            )
             for name, these in words.items()
         },
     )
@@ -111,7 +116,9 @@ def _coded(column: pa.Array, codes: pa.Array, own: pa.Array, words: pa.Array) ->
     if not len(own):
         # All rows are null, whatever their codes are.
         codes = to_arrow(np.zeros(len(column), CODE.to_pandas_dtype()))
-    elif not own.equals(words):
+    else:
+        check_codes(codes, len(own), len(column))
+    if len(own) and not own.equals(words):
         codes = to_arrow(_translated(pa.DictionaryArray.from_arrays(codes, own), words))
     buffers = [column.buffers()[0], codes.buffers()[1]]
     return pa.DictionaryArray.from_buffers(dictionary_of(column.type), len(column), buffers, words)

@@ -97,6 +97,8 @@ class Table:
         tags = hashes.astype(np.uint32) & np.uint32(self.tag_mask)
         ahead = _AHEAD if len(hashes) < _MANY else _AHEAD_OF_MANY
         while len(rows):
+            if int(places.min()) >= len(self.places):
+                raise ValueError("a table without an end")
             # The last place of a table is empty, so that looking past the end finds nothing.
             entries = self.places.take(places[:, None] + ahead, mode="clip")
             ends = (entries == 0) | (entries & np.uint32(self.tag_mask) == tags[:, None])

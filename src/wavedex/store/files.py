@@ -4,19 +4,20 @@ Which bytes lie where is everybody else's business; this module only knows how t
 Reading methods change nothing. Each changing method is one change to the disk, so that a test can stop the world before
 any of them. Nothing here retries, caches or decides; the operating system's refusals come out as errors with a name.
 
-Names are relative to the root and use forward slashes.
+Names are relative to the root and use forward slashes. None leads out of the root, and no link below it is followed:
+`path` sees to both, and all that is done to a file is done at its `path`.
 """
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import errno
 import fcntl
 import mmap
 import os
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -26,7 +27,20 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from wavedex.errors import ConcurrentWrite, Damaged, NotAnIndex
-from wavedex.store.access import AnyFiles, FileRef, Pin, Sink, T, name_refusal
+from wavedex.store.access import (
+    FileRef,
+    LinkingFiles,
+    Pin,
+    Sink,
+    T,
+    check_spans,
+    name_reading_refusal,
+    name_refusal,
+)
+from wavedex.store.links import check_plain, open_here
+from wavedex.store.mapping import MappedFile, map_file, same_file
+from wavedex.store.names import ABOVE, check_inside
+from wavedex.store.opened import Opened
 
 __all__ = ["FileRef", "Files", "Sink"]
 
@@ -35,7 +49,7 @@ LARGE_BYTES = 4 << 20
 _CLOCK_STEP_NS = 20_000_000
 
 
-class Files(AnyFiles):
+class Files(LinkingFiles):
     """The files below one folder of a local disk."""
 
     root: Path
@@ -44,10 +58,31 @@ class Files(AnyFiles):
     def __init__(self, root: str | os.PathLike[str]) -> None:
         self.root = Path(os.path.abspath(root))
         self._root_text = str(self.root)
+        self._plain: set[str] = set()
 
     def path(self, name: str) -> Path:
-        """Where `name` lies, for tools that want a path."""
+        """Where `name` lies. Raises NotOurs where the name leads out of the root, or a link stands there or on the way.
+
+        COST: one look at the disk, and one at each folder on the way the first time.
+        """
+        if not name:
+            return self.root
+        folder = name.rpartition("/")[0]
+        if folder and folder not in self._plain:
+            self.path(folder)
+            self._plain.add(folder)
+        check_inside(name)
+        place = f"{self._root_text}/{name}"
+        try:
+            check_plain(place)
+        except OSError as error:
+            raise name_reading_refusal(error, place) from error
         return self.root / name
+
+    def stamp(self, name: str) -> str:
+        """The number of the file on its disk, and when it was written. Raises FileNotFoundError."""
+        found = self.path(name).stat()
+        return f"{found.st_ino:x}-{found.st_mtime_ns:x}"
 
     # -- reading ------------------------------------------------------------------------------
 
@@ -70,7 +105,8 @@ class Files(AnyFiles):
     def list(self, folder: str) -> list[str]:
         """The names in a folder, without the folder; empty where there is no such folder."""
         try:
-            return os.listdir(self.path(folder))
+            with _named_refusals(self.path(folder)):
+                return os.listdir(self.path(folder))
         except FileNotFoundError:
             return []
 
@@ -84,26 +120,43 @@ class Files(AnyFiles):
 
     def read(self, name: str) -> bytes:
         """The whole content. Raises FileNotFoundError."""
-        return self.path(name).read_bytes()
+        path = self.path(name)
+        with _named_refusals(path), open(path, "rb", opener=open_here) as file:
+            return file.read()
 
     def map(self, ref: FileRef) -> pa.Buffer:
         """The file mapped into memory, read-only; it stays readable after its name is removed.
 
         Raises FileNotFoundError where it is gone, and Damaged where it is shorter than it should be.
         """
-        path = str(self.path(ref.name))
-        if ref.bytes == 0:
-            os.stat(path)
-            return pa.py_buffer(b"")
+        with _named_refusals(self.path(ref.name)), self._descriptor(ref) as descriptor:
+            return map_file(descriptor, ref.bytes)
+
+    def open(self, ref: FileRef) -> Opened:
+        """The file mapped into memory. Raises what `map` raises, at once."""
+        with _named_refusals(self.path(ref.name)), self._descriptor(ref) as descriptor:
+            return MappedFile(descriptor, ref.bytes)
+
+    @contextlib.contextmanager
+    def _descriptor(self, ref: FileRef) -> Iterator[int]:
+        """A file of the right size, to be mapped. Maps outlive the descriptor: open parts cost none."""
+        descriptor = open_here(self.path(ref.name), os.O_RDONLY)
         try:
-            mapped = pa.memory_map(path)
-        except FileNotFoundError:
-            raise FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), path) from None
-        with mapped as file:  # Arrow's map outlives its descriptor: open parts cost none.
-            size = file.size()
+            size = os.fstat(descriptor).st_size
             if size < ref.bytes or (ref.checksum and size != ref.bytes):
                 raise Damaged(f"{ref.name} has {size} bytes, not {ref.bytes}")
-            return file.read_buffer(ref.bytes)
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
+        """Some of the content, read piece by piece without a map."""
+        descriptor = open_here(self.path(name), os.O_RDONLY)
+        try:
+            check_spans(name, spans, os.fstat(descriptor).st_size)
+            return [pa.py_buffer(_pread(descriptor, *span)) for span in spans]
+        finally:
+            os.close(descriptor)
 
     # -- changing -----------------------------------------------------------------------------
 
@@ -116,7 +169,7 @@ class Files(AnyFiles):
         """Write a new file. It lasts only once it is synced. Raises FileExistsError where there is one."""
         path = self.path(name)
         with _named_errors(path):
-            descriptor = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+            descriptor = open_here(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
             try:
                 sink = Sink(partial(os.write, descriptor))
                 fill(sink)
@@ -128,8 +181,8 @@ class Files(AnyFiles):
         """Copy the first `size` bytes of a file to a new name."""
         with (
             _named_errors(self.path(target)),
-            open(self.path(source), "rb") as old,
-            open(self.path(target), "xb") as new,
+            open(self.path(source), "rb", opener=open_here) as old,
+            open(self.path(target), "xb", opener=open_here) as new,
         ):
             while (done := new.tell()) < size:
                 if not (data := old.read(min(1 << 22, size - done))):
@@ -138,7 +191,7 @@ class Files(AnyFiles):
 
     def resize(self, name: str, size: int) -> None:
         """Grow a file with zeros that have room on the disk, or cut it off."""
-        with _named_errors(self.path(name)), open(self.path(name), "r+b") as file:
+        with _named_errors(self.path(name)), open(self.path(name), "r+b", opener=open_here) as file:
             old = os.fstat(file.fileno()).st_size
             if size <= old:
                 file.truncate(size)
@@ -151,7 +204,7 @@ class Files(AnyFiles):
 
     def patch(self, name: str, offset: int, data: Any) -> None:
         """Write bytes at an offset of a file that exists."""
-        with _named_errors(self.path(name)), open(self.path(name), "r+b") as file:
+        with _named_errors(self.path(name)), open(self.path(name), "r+b", opener=open_here) as file:
             file.seek(offset)
             file.write(memoryview(data).cast("B"))
 
@@ -163,7 +216,7 @@ class Files(AnyFiles):
             return
         with (
             _named_errors(self.path(name)),
-            open(self.path(name), "r+b") as file,
+            open(self.path(name), "r+b", opener=open_here) as file,
             mmap.mmap(file.fileno(), 0) as target,
         ):
             records = np.frombuffer(target, dtype=rows.dtype)
@@ -181,8 +234,9 @@ class Files(AnyFiles):
 
     def sync_folder(self, name: str) -> None:
         """Make the names in a folder last."""
-        with _named_errors(self.path(name)):
-            _fsync(self.path(name), os.O_RDONLY | os.O_DIRECTORY)
+        path = self.root.parent if name == ABOVE else self.path(name)
+        with _named_errors(path):
+            _fsync(path, os.O_RDONLY | os.O_DIRECTORY)
 
     def link(self, source: str, target: str) -> None:
         """Give a file a second name, only if that name is free. Raises FileExistsError or FileNotFoundError."""
@@ -213,7 +267,7 @@ class Files(AnyFiles):
         """
         try:
             with _named_errors(self.path(name), FileNotFoundError):
-                descriptor = os.open(self.path(name), os.O_RDWR | os.O_CREAT, 0o644)
+                descriptor = open_here(self.path(name), os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:
             raise NotAnIndex(f"{self.root} is no index any more: the folder is gone.") from None
         try:
@@ -229,12 +283,13 @@ class Files(AnyFiles):
 
     def pin(self, name: str) -> Pin:
         """Hold a file so that `remove_unpinned` leaves it. Raises FileNotFoundError where it is gone."""
-        return LockedPin(self.path(name))
+        with _named_refusals(self.path(name)):
+            return LockedPin(self.path(name))
 
     def remove_unpinned(self, name: str) -> bool:
         """Remove a file unless a process holds a pin on it; whether it is gone."""
         try:
-            descriptor = os.open(self.path(name), os.O_RDONLY)
+            descriptor = open_here(self.path(name), os.O_RDONLY)
         except FileNotFoundError:
             return True
         try:
@@ -249,13 +304,21 @@ class Files(AnyFiles):
 
 
 class LockedPin(Pin):
-    """A shared lock on a file, held for as long as this object lives."""
+    """A shared lock on a file, held for as long as this object lives.
+
+    The file is one of Arrow's, which closes itself when nobody holds it any more. A `__del__` would do so in Python, where
+    an interrupt that comes meanwhile is dropped.
+    """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDONLY)
-        fcntl.flock(self._descriptor, fcntl.LOCK_SH)
+        descriptor = open_here(path, os.O_RDONLY)
         try:
-            is_there = os.stat(path).st_ino == os.fstat(self._descriptor).st_ino
+            self._file = pa.OSFile(same_file(descriptor))
+        finally:
+            os.close(descriptor)
+        fcntl.flock(self._file.fileno(), fcntl.LOCK_SH)
+        try:
+            is_there = os.lstat(path).st_ino == os.fstat(self._file.fileno()).st_ino
         except FileNotFoundError:
             is_there = False
         if not is_there:
@@ -263,30 +326,35 @@ class LockedPin(Pin):
             raise FileNotFoundError(errno.ENOENT, "removed while it was being pinned", str(path))
 
     def close(self) -> None:
-        if self._descriptor >= 0:
-            os.close(self._descriptor)
-            self._descriptor = -1
-
-    def __del__(self) -> None:
-        with contextlib.suppress(AttributeError):
-            self.close()
+        self._file.close()
 
 
 def _hold_if_large(path: Path) -> int | None:
     """A descriptor that keeps the room of a file until it is closed; None for a small file, or one that none can be had of."""
-    if os.stat(path).st_size < LARGE_BYTES:
+    if os.lstat(path).st_size < LARGE_BYTES:
         return None
     try:
-        return os.open(path, os.O_RDONLY)
+        return open_here(path, os.O_RDONLY)
     except OSError:  # Too many are open, or it may not be read: it can be removed all the same, only not as fast.
         return None
 
 
 def _close_later(descriptor: int) -> None:
     try:
-        threading.Thread(target=os.close, args=(descriptor,), daemon=True).start()
+        _thread.start_new_thread(
+            os.close, (descriptor,)
+        )  # A bare one, that no interrupt gets lost in.
     except RuntimeError:  # The interpreter is about to end, or no more threads can be had.
         os.close(descriptor)
+
+
+def _pread(descriptor: int, start: int, stop: int) -> bytes:
+    """The bytes of a file from `start` up to `stop`, however often the system has to be asked."""
+    pieces = []
+    while start < stop and (piece := os.pread(descriptor, stop - start, start)):
+        pieces.append(piece)
+        start += len(piece)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
 
 def _fsync(path: Path, flags: int) -> None:
@@ -295,6 +363,17 @@ def _fsync(path: Path, flags: int) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextlib.contextmanager
+def _named_refusals(path: Path | str) -> Iterator[None]:
+    """Give the system's refusals to read their names; what is not there, and folders, come out as they are."""
+    try:
+        yield
+    except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
+        raise
+    except OSError as error:
+        raise name_reading_refusal(error, path) from error
 
 
 @contextlib.contextmanager

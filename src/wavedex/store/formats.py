@@ -10,20 +10,21 @@ from typing import Any
 
 from wavedex.errors import BadDefinition, UnknownScheme
 from wavedex.store.access import AnyFiles
-from wavedex.store.chained import ChainedShard
 from wavedex.store.chaining import Chainer
-from wavedex.store.contiguous import ContiguousShard
 from wavedex.store.encoding import check_types
 from wavedex.store.entries import EntrySpec
 from wavedex.store.inplace import Updater
 from wavedex.store.package import Build, Format, Open
-from wavedex.store.packed import PackedShard, build_packed
-from wavedex.store.parquet import ParquetShard, build_parquet
+from wavedex.store.packed import build_packed
+from wavedex.store.parquet import build_parquet
 from wavedex.store.part import Part
+from wavedex.store.positions import Positioned
 from wavedex.store.postgresql import POSTGRESQL
 from wavedex.store.reading import Shard
 from wavedex.store.records import RecordFormat
 from wavedex.store.sifted import HidingShard
+from wavedex.store.sparse import open_chained, open_contiguous, open_packed
+from wavedex.store.sparse_parquet import open_parquet
 from wavedex.store.sqlite import SQLITE
 
 __all__ = ["FORMATS", "Build", "Format", "find_format", "open_shard", "register"]
@@ -49,8 +50,11 @@ def register(name: str, format: Format) -> None:  # noqa: A002 - what it is
     _STORES.update(format.stores)
 
 
-def find_format(text: Any) -> Format:
-    """The format that `format=` means: a name, or a name, a colon and an address. Raises BadDefinition and its kin."""
+def find_format(text: Any, identity: str = "") -> Format:
+    """The format that `format=` means: a name, or a name, a colon and an address. Raises BadDefinition and its kin.
+
+    `identity` is that of the index whose format it is; a new one has none yet.
+    """
     name = name_of(text)
     # Of an address only the name is repeated: there could be a password in it.
     if name is None or name not in FORMATS:
@@ -60,7 +64,7 @@ def find_format(text: Any) -> Format:
         )
     found = FORMATS[name]
     if found.located is not None:
-        return found.located(text)
+        return found.located(text, identity)
     if text != name:
         raise BadDefinition(f"format={name!r} takes no address. Leave out what follows the name.")
     return found
@@ -76,6 +80,8 @@ def open_shard(files: AnyFiles, spec: EntrySpec, part: Part) -> Shard:
     opened = _STORES[part.store](files, spec, part)
     if part.hidden is None:
         return opened
+    if isinstance(opened, Positioned):
+        return opened.without(part.hidden)
     return HidingShard(opened, open_shard(files, spec, part.hidden))
 
 
@@ -88,13 +94,13 @@ register(
     Format(
         build_packed,
         lambda spec: None,
-        {"packed": PackedShard, "contiguous": ContiguousShard},
+        {"packed": open_packed, "contiguous": open_contiguous},
         updates=Updater.at,
         check_updates=_check_records,
         deletes=True,
     ),
 )
-register("parquet", Format(build_parquet, check_types, {"parquet": ParquetShard}))
+register("parquet", Format(build_parquet, check_types, {"parquet": open_parquet}))
 register("sqlite", SQLITE)
 register("postgresql", POSTGRESQL)
 register(
@@ -102,7 +108,7 @@ register(
     Format(
         build_packed,
         lambda spec: None,
-        {"packed": PackedShard, "chained": ChainedShard},
+        {"packed": open_packed, "chained": open_chained},
         updates=Chainer.at,
         check_updates=_check_records,
         deletes=True,

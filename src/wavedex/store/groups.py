@@ -62,10 +62,12 @@ class Groups:
     def __init__(
         self, key_type: KeyType, arrays: Mapping[str, pa.Array], metadata: Mapping[str, str]
     ) -> None:
+        for each in arrays.values():
+            each.validate(full=True)
         self.arrays = arrays
         self.rows = int(metadata["group_rows"])
         self._key_type = key_type
-        self._marks = Table(number_view(arrays["marks"]), int(metadata["bits"]))
+        self.marks = Table(number_view(arrays["marks"]), int(metadata["bits"]))
         self._first_key = key_type.reader(arrays["first_keys"])
         self._last_key = key_type.reader(arrays["last_keys"])
         self._first_time = number_view(arrays["first_times"]).data
@@ -76,12 +78,12 @@ class Groups:
 
     def may_hold(self, hashed: int) -> bool:
         """Whether a key with this hash can be there. COST: a few looks into memory."""
-        return self._marks.find(hashed, (hashed % MARKS).__eq__) >= 0
+        return self.marks.find(hashed, (hashed % MARKS).__eq__) >= 0
 
     def may_hold_many(self, hashes: U64) -> Bools:
         """The same of several keys."""
         wanted = (hashes % np.uint64(MARKS)).astype(np.int64)
-        return self._marks.find_many(hashes, lambda rows, marks: marks == wanted[rows]) >= 0
+        return self.marks.find_many(hashes, lambda rows, marks: marks == wanted[rows]) >= 0
 
     def between(self, low: Plain, high: Plain, within: Range | None) -> range:
         """The groups that can hold rows of keys between two, both included, and of these times."""

@@ -10,11 +10,12 @@ Which buckets move, and to room of what size, is for each store to say (`wavedex
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Self
+from typing import Self, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from wavedex.errors import Damaged
 from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.arrow import to_arrow
 from wavedex.store.directory import I64
@@ -23,9 +24,12 @@ from wavedex.store.growing import Buckets, GrowingShard, copy_growing
 from wavedex.store.order import stable_order
 from wavedex.store.package import Site, Updatable
 from wavedex.store.part import Part
+from wavedex.store.pieces import concat
 from wavedex.store.records import Records
 from wavedex.store.room import FreeRoom, Sizes
 from wavedex.store.xxh64 import U64
+
+S = TypeVar("S", bound=GrowingShard)
 
 WASTE_MAX = 0.5
 """The share of a file that may be dead before the shard is written anew: each byte is then copied at most twice."""
@@ -54,6 +58,16 @@ class Grower(Updatable):
 
     def copy(self, part: Part, stem: str) -> Part:
         return copy_growing(self.files, stem, part)
+
+    def _open(self, kind: type[S], part: Part) -> S:
+        """A part of which the next version is made. Raises Damaged where its directory is not what was written.
+
+        The next directory is made of it. Records are moved as they lie, and `content` goes on telling what they were.
+        """
+        shard = kind(self.files, self.spec, part)
+        if findings := [*shard.checksum_findings()]:
+            raise Damaged(findings)
+        return shard
 
     def _take_room(self, sizes: I64, free: FreeRoom, tail: int) -> tuple[I64, FreeRoom, int]:
         """Room for each size, what is left of the free room, and how many records a file of `tail` records then has."""
@@ -86,6 +100,12 @@ class Grower(Updatable):
             "rows": replace(rows, bytes=size),
             "heap": replace(blob, bytes=blob.bytes + len(heap)),
         }
+
+
+def check_rows(shard: GrowingShard, *pieces: pa.RecordBatch) -> None:
+    """Raise Damaged unless these are all rows as they were written: they are to be written anew, with a hash of their own."""
+    if findings := [*shard.row_findings(concat(pieces))]:
+        raise Damaged(findings)
 
 
 def is_wasteful(shard: GrowingShard) -> bool:

@@ -29,10 +29,14 @@ from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import Plain
 from wavedex.store.order import spread_ranges
 from wavedex.store.part import Part
-from wavedex.store.reading import KeyedShard, Range
+from wavedex.store.positions import Positioned
+from wavedex.store.reading import KeyedShard, Range, checksum_findings
 from wavedex.store.records import RecordFormat, Records
 from wavedex.store.room import FreeRoom
 from wavedex.store.xxh64 import U64
+
+KEPT_MOST = 4096
+"""Of how many records of a key at most is it kept where they lie, once some are hidden; of more it costs little to find out."""
 
 
 @dataclass(frozen=True)
@@ -72,15 +76,24 @@ class Buckets:
         }
 
 
-class GrowingShard(KeyedShard):
-    """A shard that grows in place, which is read, and from which the next version is made."""
+class GrowingShard(Positioned, KeyedShard):
+    """A shard that grows in place, which is read, and from which the next version is made.
 
-    def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
-        super().__init__(files, spec, part)
+    The position of a row is that of its record in the file, where it stays until the next version is made.
+    """
+
+    def __init__(
+        self,
+        files: AnyFiles,
+        spec: EntrySpec,
+        part: Part,
+        mapped: Mapping[str, pa.Buffer] | None = None,
+    ) -> None:
+        super().__init__(files, spec, part, mapped)
         self.format = RecordFormat(spec)
-        self._records_buffer = files.map(part.files["rows"])
-        self._heap_buffer = files.map(part.files["heap"])
-        self._directory_buffer = files.map(part.files["directory"])
+        self._records_buffer = self._map("rows")
+        self._heap_buffer = self._map("heap")
+        self._directory_buffer = self._map("directory")
 
     @abstractmethod
     def _buckets_of(self, places: I64) -> Buckets:
@@ -89,6 +102,23 @@ class GrowingShard(KeyedShard):
     @abstractmethod
     def _records_of(self, place: int) -> Records:
         """The records of the key at a place, copied: an answer must not change when the room is used again."""
+
+    @cached_property
+    def _cut(self) -> dict[int, I64 | None]:
+        """The places of the keys with hidden rows, and the positions that are left of each once they were asked for."""
+        if not len(self.gone):
+            return {}
+        keys = self.spec.key_type.distinct(self.spec.keys(self.rows_at(self.gone)))
+        return dict.fromkeys(self.find_many(keys, self.spec.key_type.hash_array(keys)).tolist())
+
+    def _records_left(self, place: int) -> Records:
+        """The records of a key without those that are hidden."""
+        positions = self._cut[place]
+        if positions is None:
+            positions = self._counted(self._buckets_of(np.array([place])).positions())
+            if len(positions) <= KEPT_MOST:
+                self._cut[place] = positions
+        return self.records[positions]
 
     @property
     @abstractmethod
@@ -149,23 +179,40 @@ class GrowingShard(KeyedShard):
 
     def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
         # Table.find, written out without its calls: most parts that are asked do not have the key.
-        view, shift, tag_mask, key_at = self._lookup
+        view, shift, tag_mask, key_at, cut = self._lookup
         place, tag = hashed >> shift, hashed & tag_mask
         while entry := view[place]:
             if entry & tag_mask == tag and key_at(entry - tag - 1) == plain:
-                batch = self._decode_within(self._records_of(entry - tag - 1), within)
+                found = entry - tag - 1
+                records_of = self._records_left if found in cut else self._records_of
+                batch = self._decode_within(records_of(found), within)
                 return batch if batch.num_rows else None
             place += 1
         return None
 
     @cached_property
-    def _lookup(self) -> tuple[memoryview, int, int, Callable[[int], Plain]]:
+    def _lookup(
+        self,
+    ) -> tuple[memoryview, int, int, Callable[[int], Plain], Mapping[int, I64 | None]]:
         table = self._table
-        return table.view, table.shift, table.tag_mask, self.key_at
+        return table.view, table.shift, table.tag_mask, self.key_at, self._cut
 
     def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
+        return self._rows_of(self._buckets_asked(keys, hashes), within)
+
+    def locate(self, keys: pa.Array, hashes: U64) -> tuple[I64, pa.RecordBatch]:
+        positions = self._counted(self._buckets_asked(keys, hashes).positions())
+        return positions, self.rows_at(positions)
+
+    def rows_at(self, positions: I64) -> pa.RecordBatch:
+        return self.decode(self.records[positions])
+
+    def _holds(self, positions: I64) -> bool:
+        return bool(np.isin(positions, self.buckets.positions()).all())
+
+    def _buckets_asked(self, keys: pa.Array, hashes: U64) -> Buckets:
         places = self.find_many(keys, hashes)
-        return self._rows_of(self._buckets_of(places[places >= 0]), within)
+        return self._buckets_of(places[places >= 0])
 
     def find_many(self, keys: pa.Array, hashes: U64) -> I64:
         """The place of each key, or -1."""
@@ -189,7 +236,10 @@ class GrowingShard(KeyedShard):
         return self.format.decode(records, self.heap)
 
     def _rows_of(self, buckets: Buckets, within: Range | None) -> pa.RecordBatch:
-        return self._decode_within(self.records[buckets.positions()], within)
+        counts = buckets.counts
+        if len(counts) and (counts.min() < 0 or max(counts.max(), counts.sum()) > self.part.rows):
+            raise ValueError("buckets with more records than there are")
+        return self._decode_within(self.records[self._counted(buckets.positions())], within)
 
     def _decode_within(self, records: Records, within: Range | None) -> pa.RecordBatch:
         """The rows of those records that lie in a range; the others are not decoded."""
@@ -255,14 +305,17 @@ def write_directory(
 
 
 def copy_growing(files: AnyFiles, stem: str, part: Part) -> Part:
-    """The same shard in files of its own, whose freed room is free at once."""
+    """The same shard in files of its own, whose freed room is free at once. Raises Damaged where its directory is."""
     refs = {}
     for role in ("rows", "heap"):
         refs[role] = replace(part.files[role], name=f"{stem}.{role}")
         files.copy(part.files[role].name, refs[role].name, part.files[role].bytes)
         files.sync(refs[role].name)
     directory = part.files["directory"]
-    arrays, metadata = read_arrays(files.map(directory), directory.name)
+    content = files.map(directory)
+    if findings := [*checksum_findings(directory, content)]:
+        raise Damaged(findings)
+    arrays, metadata = read_arrays(content, directory.name)
     at_once = np.full(len(arrays["free_commits"]), -1, np.int64)
     refs["directory"] = _write_arrays(files, stem, arrays | {"free_commits": at_once}, metadata)
     return replace(part, files=refs)

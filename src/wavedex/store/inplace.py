@@ -16,7 +16,7 @@ from wavedex.store.arrow import to_arrow
 from wavedex.store.content import add_content, content_of, hash_rows, subtract_content
 from wavedex.store.contiguous import STORE, ContiguousShard, build_contiguous
 from wavedex.store.directory import I64, Bools
-from wavedex.store.grower import Grower, is_wasteful, with_keys
+from wavedex.store.grower import Grower, check_rows, is_wasteful, with_keys
 from wavedex.store.growing import Buckets, write_directory
 from wavedex.store.order import spread_ranges
 from wavedex.store.part import Part, Slots
@@ -35,10 +35,12 @@ class Updater(Grower):
 
     def add(self, part: Part, stem: str, batch: pa.RecordBatch, slots: Slots) -> Part:
         """The part with the rows of `batch` added. REQUIRES: at least one row."""
-        shard = ContiguousShard(self.files, self.spec, part)
+        shard = self._open(ContiguousShard, part)
         held = part.held | slots
         if is_wasteful(shard):
-            return self.build(stem, concat([shard.scan(None), batch]), held)
+            stored = shard.scan(None)
+            check_rows(shard, stored)
+            return self.build(stem, concat([stored, batch]), held)
         rows = sort_rows(self.spec, Pieces.of(batch))
         keys, order, which = with_keys(shard, rows.keys(self.spec), rows.hashes)
         none = np.zeros(len(keys) - len(shard.keys), np.int64)
@@ -66,7 +68,7 @@ class Updater(Grower):
 
     def delete(self, part: Part, stem: str, dead: Range, slots: Slots) -> Part | None:
         """The part without the rows whose ordinals lie in `dead`, which are those of `slots`; None if none is left."""
-        shard = ContiguousShard(self.files, self.spec, part)
+        shard = self._open(ContiguousShard, part)
         buckets = shard.buckets
         records = shard.records[buckets.positions()]
         ordinals = shard.format.ordinals(records)
@@ -77,7 +79,9 @@ class Updater(Grower):
         if not lives.any():
             return None
         if is_wasteful(shard) or not _only_fronts_die(buckets, lives):
-            return self.build(stem, shard.decode(records[lives]), held)
+            left = shard.decode(records[lives])
+            check_rows(shard, left, shard.decode(records[~lives]))
+            return self.build(stem, left, held)
         starts = np.cumsum(buckets.counts) - buckets.counts
         gone = np.add.reduceat((~lives).astype(np.int64), starts)
         shrunk = replace(buckets, skips=buckets.skips + gone, counts=buckets.counts - gone)

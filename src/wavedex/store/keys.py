@@ -25,6 +25,7 @@ import xxhash
 from wavedex.errors import BadDefinition, BadKey
 from wavedex.store import compute as pc
 from wavedex.store.arrow import has_bytes, offset_dtype, offsets_of, to_arrow, to_numpy
+from wavedex.store.soundness import check_column
 from wavedex.store.xxh64 import SEED, U64, hash_bytes, hash_ints, hash_longs
 
 Plain = int | bytes | tuple["Plain", ...]
@@ -94,7 +95,8 @@ class KeyType:
         return ranks[to_numpy(ranked.indices)]
 
     def equal(self, one: pa.Array, places: I64, other: pa.Array, others: I64) -> Bools:
-        """Whether the keys at places of one column are those at as many places of another."""
+        """Whether the keys at places of one column, which may be damaged, are those at as many places of another."""
+        check_column(one, places)
         return to_numpy(pc.equal(one.take(to_arrow(places)), other.take(to_arrow(others))))
 
     def distinct(self, keys: pa.Array) -> pa.Array:
@@ -258,7 +260,9 @@ class NumberKey(KeyType):
         except ValueError:
             raise self._refuse(text) from None
         if self.arrow_type.tz is not None and moment.tzinfo is None:
-            moment = moment.replace(tzinfo=dt.UTC)
+            raise BadKey(
+                f"The key {text!r} does not say in which zone it is. Add the offset, such as {text}Z or {text}+02:00."
+            )
         return moment
 
 

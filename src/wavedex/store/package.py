@@ -48,10 +48,10 @@ REQUIRES: at least one row. ENSURES: the part lasts.
 Open = Callable[[AnyFiles, EntrySpec, Part], Shard]
 """Opens a part for reading. Raises FileNotFoundError where it is gone."""
 
-Sweep = Callable[[Callable[[], Iterable[str]]], list[str]]
-"""Clears away what no file stands for any more. It is handed a function that lists the names of the files there are.
+Sweep = Callable[[AnyFiles, Callable[[], Iterable[str]]], list[str]]
+"""Clears away what this index has made and no file stands for any more.
 
-Returns what it had to leave for later, because a reader holds it.
+It is handed the files of the index, and a function that lists the names of those there are. Returns what it had to leave for later, because a reader holds it.
 """
 
 
@@ -109,8 +109,10 @@ class Format:
     place. `stores` opens parts by the kind that they name; the first is the kind that `build` writes, the last the kind that
     `updates` writes. `updates` makes the changes at a site; without it parts are
     only ever written whole. `deletes` says whether it deletes slots, `removes` whether it removes single rows. `located` is for a package that lives at an address of its
-    own: it is handed what was given as `format=` and returns the format there; `settled` returns that text as the index
-    keeps it, and is asked once, when the index is created.
+    own: it is handed what was given as `format=` and the identity of the index, and returns the format there; `settled`
+    returns that text as the index keeps it, and is only ever handed what the program has said itself. There, `check_free`
+    raises SchemaTaken where a new index cannot be kept because something is there already, and `check_trusted` raises
+    ServerNotTrusted where only files of the index name the address; whoever connects asks it first.
     """
 
     build: Build
@@ -122,8 +124,10 @@ class Format:
     removes: bool = False
     needs_local_disk: bool = False
     sweep: Sweep | None = None
-    located: Callable[[str], Format] | None = None
+    located: Callable[[str, str], Format] | None = None
     settled: Callable[[str], str] = str
+    check_free: Callable[[], None] = lambda: None
+    check_trusted: Callable[[], None] = lambda: None
 
     def is_packed(self, parts: Sequence[Part]) -> bool:
         """Whether parts of one shard of a sub-index are as `build` writes them: one or none, of which every row counts."""

@@ -27,10 +27,11 @@ from wavedex.store.encoding import choose_encodings, restored, stored_table
 from wavedex.store.entries import EntrySpec, one_batch
 from wavedex.store.groups import Groups, describe_groups
 from wavedex.store.keys import Plain
-from wavedex.store.order import spread_ranges
+from wavedex.store.order import I64, spread_ranges
 from wavedex.store.part import Part, Slots
 from wavedex.store.pieces import Pieces, concat
-from wavedex.store.reading import Range, Shard, key_range
+from wavedex.store.positions import Positioned
+from wavedex.store.reading import Range, key_range
 from wavedex.store.sorting import Layout, as_sorted, sort_rows, write_part
 from wavedex.store.xxh64 import U64
 
@@ -66,13 +67,16 @@ def _write(sink: Sink, table: pa.Table, options: dict[str, Any]) -> None:
     pq.write_table(table, pa.PythonFile(sink, mode="w"), **options)
 
 
-class ParquetShard(Shard):
-    """A Parquet shard that is read. It keeps nothing of what it has decoded."""
+class ParquetShard(Positioned):
+    """A Parquet shard that is read. It keeps nothing of what it has decoded.
+
+    The position of a row is its place in the file. Hidden rows are left out of every row group as it is read.
+    """
 
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         super().__init__(files, spec, part)
-        self._rows_buffer = files.map(part.files["rows"])
-        self._directory_buffer = files.map(part.files["directory"])
+        self._rows_buffer = self._map("rows")
+        self._directory_buffer = self._map("directory")
         self._of_thread = threading.local()
 
     @cached_property
@@ -82,7 +86,7 @@ class ParquetShard(Shard):
         arrays, metadata = read_arrays(self._directory_buffer, name)
         try:
             return Groups(self.spec.key_type, arrays, metadata)
-        except (LookupError, TypeError, ValueError) as error:
+        except (LookupError, TypeError, ValueError, OverflowError) as error:
             raise Damaged(f"{name} is no directory of row groups ({error})") from error
 
     @cached_property
@@ -115,16 +119,43 @@ class ParquetShard(Shard):
 
     def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
         keys = keys.filter(to_arrow(self.groups.may_hold_many(hashes)))
-        found = []
-        for piece in self._pieces(self.groups.of_keys(keys)):
-            mine = self._keys(piece)
-            ranks = self.spec.key_type.ranks(pa.concat_arrays([mine, keys]))
-            lying, wanted = ranks[: len(mine)], ranks[len(mine) :]
-            starts = np.searchsorted(lying, wanted, "left")
-            counts = np.searchsorted(lying, wanted, "right") - starts
-            rows = piece.take(to_arrow(spread_ranges(starts, counts)))
-            found.append(self._within(self._restored(rows), within))
-        return self._together(found)
+        pieces = self._pieces(self.groups.of_keys(keys))
+        rows = (piece.take(to_arrow(self._places(piece, keys))) for piece in pieces)
+        return self._together([self._within(self._restored(some), within) for some in rows])
+
+    def _places(self, piece: pa.RecordBatch, keys: pa.Array) -> I64:
+        """Where in a piece the rows of some keys lie."""
+        mine = self._keys(piece)
+        ranks = self.spec.key_type.ranks(pa.concat_arrays([mine, keys]))
+        lying, wanted = ranks[: len(mine)], ranks[len(mine) :]
+        starts = np.searchsorted(lying, wanted, "left")
+        return spread_ranges(starts, np.searchsorted(lying, wanted, "right") - starts)
+
+    def locate(self, keys: pa.Array, hashes: U64) -> tuple[I64, pa.RecordBatch]:
+        groups = self.groups.of_keys(keys.filter(to_arrow(self.groups.may_hold_many(hashes))))
+        positions, rows = [np.zeros(0, np.int64)], []
+        for start in range(0, len(groups), PIECE_GROUPS):
+            some = groups[start : start + PIECE_GROUPS]
+            piece = self._read(some)
+            places = self._places(piece, keys)
+            positions.append(self._counted(self._positions(some))[places])
+            rows.append(self._restored(piece.take(to_arrow(places))))
+        return np.concatenate(positions), self._together(rows)
+
+    def rows_at(self, positions: I64) -> pa.RecordBatch:
+        groups = np.unique(positions // self.groups.rows)
+        lying = self._positions(groups.tolist())
+        whole = self if self.whole is None else self.whole
+        rows = whole._read(groups.tolist())
+        return self._restored(rows.take(to_arrow(np.searchsorted(lying, positions))))
+
+    def _holds(self, positions: I64) -> bool:
+        return bool(((positions >= 0) & (positions < self.part.rows)).all())
+
+    def _positions(self, groups: Sequence[int]) -> I64:
+        """The positions of all rows of some row groups."""
+        starts = np.array(groups, np.int64) * self.groups.rows
+        return spread_ranges(starts, np.minimum(self.part.rows - starts, self.groups.rows))
 
     def probe_range(self, low: Plain, high: Plain, within: Range | None) -> pa.RecordBatch:
         return self._together(self._between(low, high, within))
@@ -182,7 +213,10 @@ class ParquetShard(Shard):
             raise Damaged(
                 f"{self._rows_name} has row groups of other sizes than it was written with"
             )
-        return batch
+        if not len(self.gone):
+            return batch
+        lying = self._positions(groups)
+        return batch.take(to_arrow(np.searchsorted(lying, self._counted(lying))))
 
     def _unreadable(self, error: Exception) -> Damaged:
         return Damaged(f"{self._rows_name} cannot be read as a Parquet file ({error})")

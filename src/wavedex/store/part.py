@@ -11,10 +11,32 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wavedex.plan.slot_set import (
+    NO_SLOTS,
+    SPAN_MAX,
+    first_of,
+    last_of,
+    ranges_of,
+    slots_before,
+    slots_from,
+    slots_from_json,
+    slots_of,
+    slots_to_json,
+)
+from wavedex.plan.slot_set import Slots as Slots
 from wavedex.slots import Slotting
 from wavedex.store.access import FileRef
+from wavedex.store.names import check_part_file
 
-Slots = frozenset[int]
+SLOTS_MAX = 1 << 29
+"""How many slots all that is in one manifest may claim together: 64 megabytes, at a bit each.
+
+A manifest of a few kilobytes could claim any number. A window of 86,400 slots in 32 shards claims six million.
+"""
+FAR_BITS = 512
+"""What a slot takes that lies too far from others to be a bit beside theirs."""
+_SLOT_LISTS = ("slots", "held", "shown", "born", "births")
+_LAYOUTS = ("indexes", "temps", "births")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,10 +57,10 @@ class Part:
     rows: int
     content: int | None = None
     hidden: Part | None = None
-    born: Slots = frozenset()
+    born: Slots = NO_SLOTS
 
     def __hash__(self) -> int:
-        return hash((self.store, *self.files.values(), self.shown, self.hidden))
+        return hash((self.store, *self.files.values(), self.hidden))
 
     def is_same(self, other: Part) -> bool:
         """Whether the same rows of the same files are to be read, whatever is shown of them."""
@@ -52,7 +74,7 @@ class Part:
 
     def show(self, slots: Iterable[int]) -> Part:
         """The same files with fewer slots shown."""
-        return replace(self, shown=self.shown & frozenset(slots))
+        return replace(self, shown=self.shown & slots_of(slots))
 
     @property
     def is_whole(self) -> bool:
@@ -65,15 +87,14 @@ class Part:
         Rows of slots that the part does not hold cannot be met, so a gap in `held` does not end a run.
         """
         runs: list[tuple[int, int]] = []
-        open_run = False
-        for slot in sorted(self.held):
-            if slot not in slots:
-                open_run = False
-            elif open_run:
-                runs[-1] = (runs[-1][0], slot)
-            else:
-                runs.append((slot, slot))
-                open_run = True
+        held = slots_of(self.held)
+        left, others = held & slots_of(slots), held - slots_of(slots)
+        while left:
+            first = first_of(left)
+            others = slots_from(others, first)
+            run = slots_before(left, first_of(others)) if others else left
+            runs.append((first, last_of(run)))
+            left = left - run
         return runs
 
     def ranges(self, slots: Slots, slotting: Slotting) -> list[tuple[int, int] | None]:
@@ -92,33 +113,44 @@ class Part:
         return {
             "store": self.store,
             "files": {
-                role: {"name": file.name, "bytes": file.bytes, "checksum": file.checksum}
+                role: {
+                    "name": check_part_file(file.name),
+                    "bytes": file.bytes,
+                    "checksum": file.checksum,
+                }
                 for role, file in self.files.items()
             },
-            "held": to_ranges(self.held),
-            "shown": to_ranges(self.shown),
+            "held": slots_to_json(self.held),
+            "shown": slots_to_json(self.shown),
             "rows": self.rows,
             "content": None if self.content is None else f"{self.content:016x}",
             **({} if self.hidden is None else {"hidden": self.hidden.to_json()}),
-            **({"born": to_ranges(self.born)} if self.born else {}),
+            **({"born": slots_to_json(self.born)} if self.born else {}),
         }
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Part:
-        """The part that a manifest holds."""
+        """The part that a manifest holds. Raises NotOurs where a file has a name that we do not give."""
         return cls(
             store=data["store"],
             files={
-                role: FileRef(file["name"], file["bytes"], file["checksum"])
+                role: FileRef(check_part_file(file["name"]), file["bytes"], file["checksum"])
                 for role, file in data["files"].items()
             },
             held=from_ranges(data["held"]),
             shown=from_ranges(data["shown"]),
             rows=data["rows"],
             content=None if data["content"] is None else int(data["content"], 16),
-            hidden=cls.from_json(data["hidden"]) if "hidden" in data else None,
+            hidden=cls._hidden(data["hidden"]) if "hidden" in data else None,
             born=from_ranges(data.get("born", [])),
         )
+
+    @classmethod
+    def _hidden(cls, data: Mapping[str, Any]) -> Part:
+        """The rows that are hidden of a part. Of those none are hidden, or a manifest could go as deep as it likes."""
+        if "hidden" in data:
+            raise ValueError("rows are hidden of hidden rows")
+        return cls.from_json(data)
 
 
 def to_ranges(slots: Iterable[int]) -> list[list[int]]:
@@ -127,19 +159,53 @@ def to_ranges(slots: Iterable[int]) -> list[list[int]]:
     >>> to_ranges({3, 4, 5, 11})
     [[3, 5], [11, 11]]
     """
-    ranges: list[list[int]] = []
-    for slot in sorted(slots):
-        if ranges and ranges[-1][1] == slot - 1:
-            ranges[-1][1] = slot
-        else:
-            ranges.append([slot, slot])
-    return ranges
+    return ranges_of(slots)
 
 
-def from_ranges(ranges: Iterable[Iterable[int]]) -> Slots:
-    """The slots of such a list.
+def from_ranges(ranges: object) -> Slots:
+    """The slots of such a list, or of what a manifest holds in its place.
 
-    >>> sorted(from_ranges([[3, 5], [11, 11]]))
+    >>> sorted(from_ranges([[3, 5], 11]))
     [3, 4, 5, 11]
     """
-    return frozenset(slot for since, until in ranges for slot in range(since, until + 1))
+    return slots_from_json(ranges)
+
+
+def check_claims(manifest: Mapping[str, Any]) -> None:
+    """Raise ValueError where a manifest, as plain JSON, claims more slots than it may. Makes none of them."""
+    state = manifest["state"] or {}
+    groups = [manifest[name] for name in ("indexes", "temps", "draining")]
+    subs = [sub for group in groups for sub in group.values()]
+    layouts = [each for name in _LAYOUTS for each in state.get(name, {}).values()]
+    claimed = sum(map(_claimed, [*subs, manifest["open"] or {}, *manifest["owed"]]))
+    claimed += sum(map(_room_for, layouts))
+    if claimed > SLOTS_MAX:
+        raise ValueError(f"it claims {claimed:,} slots, more than {SLOTS_MAX:,}")
+
+
+def _claimed(data: Mapping[str, Any]) -> int:
+    """How many slots a sub-index, a part or an operation claims, with all that belongs to it."""
+    inner = [part for parts in data.get("shards", ()) for part in parts]
+    if "hidden" in data:
+        inner.append(data["hidden"])
+    own = sum(_room_for(data[name]) for name in _SLOT_LISTS if name in data)
+    return own + sum(map(_claimed, inner))
+
+
+def _room_for(listed: Iterable[int | list[Any]]) -> int:
+    """How many slots side by side take as much memory as a list of slots, ranges and bitmaps does."""
+    spans = [_span_of(each) for each in listed]
+    if not spans:
+        return 0
+    first, stop = min(start for start, _ in spans), max(stop for _, stop in spans)
+    if stop - first <= SPAN_MAX:
+        return stop - first
+    return FAR_BITS * sum(stop - start for start, stop in spans)
+
+
+def _span_of(each: int | list[Any]) -> tuple[int, int]:
+    """The slots, from the first to past the last, for which a slot, a range or a bitmap has room."""
+    if isinstance(each, int):
+        return each, each + 1
+    first, last = each
+    return first, first + 6 * len(last) if isinstance(last, str) else max(first, last + 1)

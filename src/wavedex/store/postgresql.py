@@ -2,7 +2,8 @@
 
 A small file below the folder of the index, the marker, stands for each table. It is written before the table is, and the
 table is committed before a manifest names the marker; when the part is over, the marker goes first, and the table with the
-next sweep. So after any crash every table that a manifest names is there, and a table without a marker is nobody's.
+next sweep. So after any crash every table that a manifest names is there, and a table without a marker is over. Only tables
+are dropped that this index has made: those with its comment, in the schema that belongs to it.
 
 A reader holds a connection for each part that it has open, and in a transaction on it a lock on the table that keeps it
 from being dropped and nothing else from going on. A sweep leaves such tables for later.
@@ -13,6 +14,7 @@ PostgreSQL can delete rows, but under a reader who holds an earlier commit; so a
 from __future__ import annotations
 
 import json
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Sequence
@@ -23,22 +25,54 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from wavedex.errors import CommitGone, Damaged
+from wavedex.errors import BadDefinition, CommitGone, Damaged, NotOurs
 from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.content import add_content
 from wavedex.store.entries import EntrySpec
+from wavedex.store.names import DEFINITION
 from wavedex.store.package import Format, Site, Updatable
 from wavedex.store.part import Part, Slots
 from wavedex.store.pieces import Pieces
-from wavedex.store.server import Address, Refused, Session, check_server, needs_an_address, settle
+from wavedex.store.reading import checksum_findings
+from wavedex.store.server import Owner, Refused, Session, check_free, check_server, literal
+from wavedex.store.server_address import Address, needs_an_address, settle
 from wavedex.store.simple import simple_type
 from wavedex.store.sorting import sort_rows
-from wavedex.store.sql import ROW, SqlShard, grown, numbered, quoted, write_version
+from wavedex.store.sql import ROW, SqlShard, aliases, grown, numbered, quoted, write_version
 
 STORE = "postgresql"
 MARKER = ".pg"
 _NO_TABLE = ("42P01", "3F000")
 _LOCKED = "55P03"
+_IS_OURS = re.compile(r"[0-9a-f]+(-[0-9a-f]+){3,}")
+"""The names of tables: those of the files that stand for them."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """A schema on a server, as the index with that identity has it."""
+
+    address: Address
+    identity: str
+
+    def owner(self, files: AnyFiles) -> Owner:
+        """To whom the schema must belong."""
+        return Owner(self.identity, files.stamp(DEFINITION), str(files.root))
+
+    @property
+    def mark(self) -> str:
+        """The comment on the tables that this index makes."""
+        return json.dumps({"wavedex": self.identity})
+
+    def claimed(self, files: AnyFiles) -> Session:
+        """A session with the server, where the schema is this index's own. Raises SchemaTaken and its kin."""
+        session = Session(self.address)
+        try:
+            session.claim(self.owner(files))
+        except BaseException:
+            session.close()
+            raise
+        return session
 
 
 @dataclass(frozen=True)
@@ -63,28 +97,37 @@ class Table:
 
     @classmethod
     def of(cls, files: AnyFiles, ref: FileRef) -> Table:
-        """The table that a marker stands for. Raises FileNotFoundError or Damaged."""
+        """The table that a marker stands for: one of the same name. Raises FileNotFoundError or Damaged."""
+        content = files.map(ref)
+        if findings := [*checksum_findings(ref, content)]:
+            raise Damaged(findings)
         try:
-            said = json.loads(bytes(files.map(ref)))
-            return cls(Address(said["server"], said["schema"]), said["table"])
-        except (ValueError, KeyError, TypeError) as error:
+            said = json.loads(bytes(content))
+            table = cls(Address.parse(f"{said['server']}#{said['schema']}"), said["table"])
+        except (ValueError, KeyError, TypeError, RecursionError, BadDefinition) as error:
             raise Damaged(f"{ref.name} does not say where a table is ({error})") from error
+        if table.name != _name_of(ref.name) or not _IS_OURS.fullmatch(table.name):
+            raise NotOurs(
+                f"{ref.name} stands for the table {table.name!r}, and Wavedex gives a table the name of its marker. "
+                "Restore the folder from a copy of your own, or build the index anew from its source."
+            )
+        return table
 
 
 def build_postgresql(
-    address: Address, files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, held: Slots
+    place: Place, files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, held: Slots
 ) -> Part:
     """Write the entries as a table. REQUIRES: at least one row. ENSURES: marker and table last."""
     rows, content = numbered(spec, sort_rows(spec, entries).batch, 0)
-    table = Table(address, stem.rpartition("/")[2])
+    table = Table(place.address, _name_of(stem))
     marker = table.mark(files, stem)
-    with Session(address) as session:
-        session.make_schema()
+    with place.claimed(files) as session:
         columns = [f"{quoted(field.name)} {_declared(field.type)}" for field in spec.schema]
         session.do(
             f"create table {table.quoted} ({quoted(ROW)} bigint primary key, {', '.join(columns)})"
         )
-        session.load(address.schema, table.name, rows)
+        session.do(f"comment on table {table.quoted} is {literal(place.mark)}")
+        session.load(place.address.schema, table.name, rows)
         session.do(f"create index on {table.quoted} ({', '.join(_indexed(spec))})")
         session.do(f"analyze {table.quoted}")
         session.commit()
@@ -96,18 +139,18 @@ def build_postgresql(
 class PostgresqlUpdates(Updatable):
     """Tables that are added to."""
 
-    address: Address
+    place: Place
     site: Site
 
     def build(self, stem: str, batch: pa.RecordBatch, held: Slots) -> Part:
         files, spec = self.site.files, self.site.spec
-        return build_postgresql(self.address, files, spec, stem, Pieces.of(batch), held)
+        return build_postgresql(self.place, files, spec, stem, Pieces.of(batch), held)
 
     def add(self, part: Part, stem: str, batch: pa.RecordBatch, slots: Slots) -> Part:
         files, spec = self.site.files, self.site.spec
         table = Table.of(files, part.files["rows"])
         rows, content = numbered(spec, sort_rows(spec, Pieces.of(batch)).batch, part.rows)
-        with Session(table.address) as session:
+        with replace(self.place, address=table.address).claimed(files) as session:
             # No other writer, but any number of readers.
             session.do(f"lock table {table.quoted} in share row exclusive mode")
             session.do(f"delete from {table.quoted} where {quoted(ROW)} >= {part.rows}")
@@ -121,11 +164,11 @@ class PostgresqlUpdates(Updatable):
     def copy(self, part: Part, stem: str) -> Part:
         files = self.site.files
         old = Table.of(files, part.files["rows"])
-        new = Table(self.address, stem.rpartition("/")[2])
+        new = Table(self.place.address, _name_of(stem))
         marker = new.mark(files, stem)
-        with Session(self.address) as session:
-            session.make_schema()
+        with self.place.claimed(files) as session:
             session.do(f"create table {new.quoted} (like {old.quoted} including all)")
+            session.do(f"comment on table {new.quoted} is {literal(self.place.mark)}")
             shown = f"where {quoted(ROW)} < {part.rows}"
             session.do(f"insert into {new.quoted} select * from {old.quoted} {shown}")
             session.commit()
@@ -177,7 +220,7 @@ class PostgresqlShard(SqlShard):
     def _ask_keys(self, keys: Sequence[pa.Array], tests: Sequence[str]) -> list[pa.Array]:
         names = self.spec.schema.names
         kinds = [self._kinds[name].partition(" ")[0] for name in self.spec.key_names]
-        wanted = [f"k{place}" for place in range(len(keys))]
+        wanted = aliases(names, len(keys))
         lists = ", ".join(f"{self._mark(n)}::{kind}[]" for n, kind in enumerate(kinds))
         matches = " and ".join(f"{k} = {w}" for k, w in zip(self._keys, wanted, strict=True))
         text = (
@@ -223,24 +266,30 @@ class PostgresqlShard(SqlShard):
     def _rule_findings(self) -> Iterable[str]:
         valid = (
             "select bool_and(indisvalid)::int::bigint as valid, count(*) as number from pg_index "
-            f"where indrelid = '{self.table.quoted}'::regclass"
+            f"where indrelid = {literal(self.table.quoted)}::regclass"
         )
         found = self._fetch(valid).to_pylist()[0]
         if found != {"valid": 1, "number": 2}:
             yield f"the table of {self._rows_name} has lost an index"
 
 
-def sweep(address: Address, names: Callable[[], Iterable[str]]) -> list[str]:
-    """Drop the tables for which no marker stands any more, but for those that a reader holds, and return these."""
+def sweep(place: Place, files: AnyFiles, names: Callable[[], Iterable[str]]) -> list[str]:
+    """Drop the tables of this index for which no marker stands any more.
+
+    Those that a reader holds are left, and returned. Whatever else is there is left too: tables that this index did not
+    make, and all of a schema that is not its own.
+    """
     held = []
-    with Session(address) as session:
-        tables = session.tables()
+    with Session(place.address) as session:
+        if not any(map(place.owner(files).is_same, session.owners())):
+            return []
+        tables = [*filter(_IS_OURS.fullmatch, session.tables(place.mark))]
         session.rollback()
         # The markers are listed after the tables, since each is written before its table.
         marked = {name.removesuffix(MARKER) for name in names() if name.endswith(MARKER)}
         for name in tables:
             if name not in marked:
-                table = Table(address, name).quoted
+                table = Table(place.address, name).quoted
                 try:
                     session.do(f"lock table {table} in access exclusive mode nowait")
                     session.do(f"drop table {table}")
@@ -254,17 +303,25 @@ def sweep(address: Address, names: Callable[[], Iterable[str]]) -> list[str]:
     return held
 
 
-def located(text: str) -> Format:
-    """The format for tables at an address."""
+def located(text: str, identity: str) -> Format:
+    """The format for tables at an address, of the index with that identity."""
     address = Address.parse(text)
+    place = Place(address, identity)
     return replace(
         POSTGRESQL,
-        build=partial(build_postgresql, address),
+        build=partial(build_postgresql, place),
         check=partial(check_server, address),
-        updates=partial(PostgresqlUpdates, address),
-        sweep=partial(sweep, address),
+        check_free=partial(check_free, address),
+        check_trusted=address.check_trusted,
+        updates=partial(PostgresqlUpdates, place),
+        sweep=partial(sweep, place),
         located=None,
     )
+
+
+def _name_of(stem: str) -> str:
+    """The table that belongs to a stem, or to the marker of that stem."""
+    return stem.rpartition("/")[2].removesuffix(MARKER)
 
 
 def _declared(kind: pa.DataType) -> str:

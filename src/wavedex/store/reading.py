@@ -8,23 +8,27 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
+from wavedex.errors import Damaged, WavedexError
 from wavedex.store import compute as pc
-from wavedex.store.access import AnyFiles
+from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.arrow import number_view, to_arrow
+from wavedex.store.blame import GUARDS, unguarded
 from wavedex.store.codes import WORDS_MAX, with_codes
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import KeyType, Plain
+from wavedex.store.opened import Seek
 from wavedex.store.order import stable_order
 from wavedex.store.part import Part
 from wavedex.store.pieces import Piece
@@ -33,17 +37,74 @@ from wavedex.store.xxh64 import U64
 Range = tuple[int, int]
 """Ordinals from the first, included, to the second, not included."""
 
+Found: TypeAlias = "pa.RecordBatch | list[pa.RecordBatch] | None"
+"""The rows that a probe finds: one batch, or several where hidden rows lie between them; None where there are none."""
+
+
+def batches_of(found: Found) -> list[pa.RecordBatch]:
+    """What a probe has found, as a list."""
+    if found is None:
+        return []
+    return found if isinstance(found, list) else [found]
+
+
+def checksum_findings(ref: FileRef, content: pa.Buffer) -> Iterable[str]:
+    """Whether a file has the checksum with which it was written. REQUIRES: it has one."""
+    found = xxhash.xxh64(content).hexdigest()
+    if found != ref.checksum:
+        yield f"{ref.name} has the checksum {found}, not {ref.checksum}"
+
 
 class Shard(ABC):
-    """One part of a sub-index in one shard, open for reading. It stays readable when its files are removed."""
+    """One part of a sub-index in one shard, open for reading. It stays readable when its files are removed.
 
-    def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
+    An answer that fails, in whatever way, because the files are not what was written raises Damaged (`wavedex.store.blame`).
+    """
+
+    def __init__(
+        self,
+        files: AnyFiles,
+        spec: EntrySpec,
+        part: Part,
+        mapped: Mapping[str, pa.Buffer] | None = None,
+    ) -> None:
+        """`mapped` has the content of files that are mapped already, by their roles."""
         self.files = files
         self.spec = spec
         self.part = part
+        self._mapped = dict(mapped or {})
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        for name, guard in GUARDS.items():
+            if name in cls.__dict__:
+                setattr(cls, name, guard(cls.__dict__[name]))
+
+    @property
+    def seems_in_memory(self) -> bool:
+        """Whether a probe need not say beforehand what it will look at."""
+        return True
+
+    def hold(self) -> None:  # noqa: B027 - nothing to do for most
+        """Have all of it at hand, so that it can be read when its files are removed."""
+
+    def _map(self, role: str) -> pa.Buffer:
+        """The content of one of the files, which is mapped once."""
+        if role not in self._mapped:
+            self._mapped[role] = self.files.map(self.part.files[role])
+        return self._mapped[role]
+
+    def seek(
+        self, plains: Sequence[Plain], hashes: Sequence[int], within: Range | None
+    ) -> Seek[None]:
+        """Say step by step what a probe of these keys will look at, for files that may not be in memory.
+
+        Here nothing: the probe finds out itself.
+        """
+        yield from ()
 
     @abstractmethod
-    def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
+    def probe(self, plain: Plain, hashed: int, within: Range | None) -> Found:
         """The rows of one key, or None."""
 
     @abstractmethod
@@ -99,21 +160,45 @@ class Shard(ABC):
 
         The rules are looked at only where every checksum is right: damaged bytes are not to be trusted even that far.
         """
-        return [*self._checksum_findings()] or [*self._count_findings(), *self._rule_findings()]
+        return [*self.checksum_findings()] or [
+            *self.row_findings(self.scan(None)),
+            *self._rule_findings(),
+        ]
 
     @abstractmethod
     def _rule_findings(self) -> Iterable[str]:
         """Which rules of its store are broken."""
 
-    def _checksum_findings(self) -> Iterable[str]:
-        for ref in self.part.files.values():
-            if ref.checksum:
-                found = xxhash.xxh64(self.files.map(ref)).hexdigest()
-                if found != ref.checksum:
-                    yield f"{ref.name} has the checksum {found}, not {ref.checksum}"
+    def source_findings(self) -> list[str]:
+        """Where the files are not what was written, a line each: by their checksums or, if they grow, by their rows.
 
-    def _count_findings(self) -> Iterable[str]:
-        rows = self.scan(None)
+        COST: all bytes are read; rows are hashed where files have no checksum.
+        """
+        findings = [*self.checksum_findings()]
+        if findings or self.part.content is None:
+            return findings
+        try:
+            return [*self.row_findings(unguarded(self.scan)(None))]
+        except WavedexError as error:
+            if isinstance(error, Damaged):
+                return [*error.findings]
+            raise
+        except Exception as error:  # Damaged bytes can make Arrow or NumPy fail in any way.
+            return [f"{self._rows_name} cannot be read ({error})"]
+
+    def answer_findings(self) -> list[str]:
+        """The same, and what else could make an answer a wrong one, such as the index that a package keeps."""
+        return self.source_findings()
+
+    def checksum_findings(self) -> Iterable[str]:
+        """The files whose checksum is another than when they were written. COST: all bytes of the others too."""
+        roles = {ref: role for role, ref in self.part.files.items() if ref.checksum}
+        for ref, role in roles.items():
+            content = self._mapped[role] if role in self._mapped else self.files.map(ref)
+            yield from checksum_findings(ref, content)
+
+    def row_findings(self, rows: pa.RecordBatch) -> Iterable[str]:
+        """Whether these, which should be all rows, are those that were written."""
         if rows.num_rows != self.part.rows:
             yield f"{self._rows_name} holds {rows.num_rows} rows, not {self.part.rows}"
         elif self.part.content is not None and content_of(hash_rows(rows)) != self.part.content:

@@ -1,4 +1,4 @@
-"""The files of an index on any file system that Arrow knows: object stores, HDFS, a sub-tree of another.
+"""The files of an index on a file system that Arrow knows: HDFS, what fsspec reaches, a sub-tree of another.
 
 Offers what `Files` offers, as far as such a store goes. A file is read whole into memory. It is there, and lasts, once it
 was written and closed. There are no locks and no pins, and nothing is changed in place. A name is taken by looking
@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import re
 import time
 from collections.abc import Callable, Hashable, Iterator, Sequence
@@ -19,8 +18,10 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 import pyarrow as pa
 import pyarrow.fs as pafs
 
-from wavedex.errors import Damaged, DiskFailed, NotAnIndex, ReadOnly, WavedexError
-from wavedex.store.access import AnyFiles, FileRef, Pin, Sink, name_refusal
+from wavedex.errors import Damaged, DiskFailed, ReadOnly, WavedexError
+from wavedex.store.access import FileRef, LinkingFiles, Sink, check_spans, name_refusal
+from wavedex.store.names import check_inside
+from wavedex.store.unlocked import ADVICE, ALLOWED, UnlockedFiles
 
 _DENIED = re.compile(
     r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationPermissionMismatch|Forbidden"
@@ -28,31 +29,22 @@ _DENIED = re.compile(
 )
 """How stores say it in the text of an error. Arrow gives numbers only to the errors of local disks and of HDFS."""
 
-_ADVICE = "Check the address, the credentials and the connection, and try again."
 
-
-class RemoteFiles(AnyFiles):
+class RemoteFiles(UnlockedFiles, LinkingFiles):
     """The files below one folder of a file system of Arrow's.
 
     `base` is the folder as that file system names it, `root` how people name it: the URI from which `files_at` made this,
     or something to print where there is none.
     """
 
-    root: str
-    is_local = False
-
     def __init__(self, system: pafs.FileSystem, base: str, root: str | None = None) -> None:
         self._system = system
         self._base = base.rstrip("/")
         self.root = root or f"{system.type_name}://{self._base}"
 
-    def path(self, name: str) -> str:
-        """The URI of `name`, with the options that the root was given."""
-        where, mark, options = self.root.partition("?")
-        return f"{where}/{name}{mark}{options}" if name else self.root
-
     def _at(self, name: str) -> str:
-        """What the file system calls it."""
+        """What the file system calls it. Raises NotOurs where the name leads out of the root."""
+        check_inside(name)
         return "/".join(part for part in (self._base, name) if part)
 
     # -- reading ------------------------------------------------------------------------------
@@ -67,7 +59,7 @@ class RemoteFiles(AnyFiles):
         """By this machine's clock and the store's; 0 where the store does not say. Raises FileNotFoundError."""
         info = self._info(name)
         if info.type is pafs.FileType.NotFound:
-            raise self._gone(name)
+            raise self.gone(name)
         return 0.0 if info.mtime_ns is None else time.time() - info.mtime_ns / 1e9
 
     def _info(self, name: str) -> pafs.FileInfo:
@@ -78,7 +70,7 @@ class RemoteFiles(AnyFiles):
         names = [info.base_name for info in self._infos(folder)]
         # An object store lists nothing below an object, as it does below nothing.
         if not names and self._info(folder).type is pafs.FileType.File:
-            raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR), self.path(folder))
+            raise self.no_folder(folder)
         return names
 
     def _infos(self, folder: str) -> Sequence[pafs.FileInfo]:
@@ -107,6 +99,12 @@ class RemoteFiles(AnyFiles):
             found = size if content is None else content.size
             raise Damaged(f"{ref.name} has {found} bytes, not {ref.bytes}")
         return content
+
+    def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
+        """Some of the content. COST: one request for the size and one for each span."""
+        with self._opened(name) as file:
+            check_spans(name, spans, file.size())
+            return [pa.py_buffer(file.read_at(stop - start, start)) for start, stop in spans]
 
     @contextlib.contextmanager
     def _opened(self, name: str) -> Iterator[pa.NativeFile]:
@@ -147,12 +145,6 @@ class RemoteFiles(AnyFiles):
             stream.close()
         return FileRef(name, sink.bytes, sink.checksum)
 
-    def sync(self, name: str) -> None:
-        """What was closed lasts."""
-
-    def sync_folder(self, name: str) -> None:
-        """What was closed lasts, and its name."""
-
     def link(self, source: str, target: str) -> None:
         """Move a file to a name that is free. Raises FileExistsError or FileNotFoundError.
 
@@ -170,14 +162,11 @@ class RemoteFiles(AnyFiles):
 
     def _check_there(self, name: str) -> None:
         if not self.exists(name):
-            raise self._gone(name)
-
-    def _gone(self, name: str) -> FileNotFoundError:
-        return FileNotFoundError(errno.ENOENT, os.strerror(errno.ENOENT), self.path(name))
+            raise self.gone(name)
 
     def _check_free(self, name: str) -> None:
         if self.exists(name):
-            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), self.path(name))
+            raise self.taken(name)
 
     def remove(self, name: str) -> None:
         with (
@@ -185,23 +174,6 @@ class RemoteFiles(AnyFiles):
             self._writing(name, FileNotFoundError),
         ):
             self._system.delete_file(self._at(name))
-
-    # -- locks, of which there are none -----------------------------------------------------------
-
-    @contextlib.contextmanager
-    def lock(self, name: str) -> Iterator[None]:
-        """Hold nothing: a lock that is a file would outlive a writer that crashed. The commit keeps writers apart."""
-        if not self.exists(""):
-            raise NotAnIndex(f"{self.root} is no index any more: the folder is gone.")
-        yield
-
-    def pin(self, name: str) -> Pin:
-        """Hold nothing: what readers read they have in memory, and files that never change need no pin."""
-        return Pin()
-
-    def remove_unpinned(self, name: str) -> bool:
-        self.remove(name)
-        return True
 
     # -- errors -----------------------------------------------------------------------------------
 
@@ -213,7 +185,7 @@ class RemoteFiles(AnyFiles):
         except Exception as error:  # A file system that is written in Python may raise anything.
             self._pass_on(error, name, FileNotFoundError, NotADirectoryError)
             raise DiskFailed(
-                f"Cannot read {self.path(name)} ({_said_of(error)}). {_ADVICE}"
+                f"Cannot read {self.path(name)} ({_said_of(error)}). {ADVICE}"
             ) from error
 
     @contextlib.contextmanager
@@ -226,9 +198,9 @@ class RemoteFiles(AnyFiles):
             where = self.path(name)
             if _DENIED.search(str(error)):
                 raise ReadOnly(
-                    f"Not allowed to write {where} ({_said_of(error)}). Use credentials that may write there."
+                    f"Not allowed to write {where} ({_said_of(error)}). {ALLOWED}"
                 ) from error
-            raise name_refusal(error, where, _ADVICE) from error
+            raise name_refusal(error, where, ADVICE) from error
 
     def _pass_on(self, error: Exception, name: str, *meant: type[OSError]) -> None:
         """Raise what has its name already, and what is meant, with the file's name in it."""

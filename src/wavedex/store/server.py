@@ -1,21 +1,19 @@
-"""A PostgreSQL server: where it is, and a session with it, whose refusals come out as errors with a name.
+"""A session with a PostgreSQL server, whose refusals come out as errors with a name, and who owns which schema there.
 
-An address is a URI of libpq's, without a password: those belong into a password file or a service file, which libpq finds
-by itself. What follows a # in it is the name of the schema that belongs to the index.
+A schema belongs to one index. The index says so in a comment on the schema, which it writes in the transaction that makes
+the schema. A schema without that comment is somebody else's and is never touched.
 
 The driver is ADBC's, which takes and gives Arrow's columns; it is imported when the first session is opened.
 """
 
 from __future__ import annotations
 
-import os
-import re
+import json
 import threading
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
-from urllib.parse import parse_qsl, urlsplit
 
 import pyarrow as pa
 
@@ -25,14 +23,13 @@ from wavedex.errors import (
     PackageFailed,
     PackageMissing,
     ReadOnly,
+    SchemaTaken,
     WriteFailed,
 )
 from wavedex.store.entries import EntrySpec
+from wavedex.store.server_address import NAME_BYTES_MAX, Address
 from wavedex.store.sql import check_columns, quoted
 
-NAME_BYTES_MAX = 63
-"""PostgreSQL cuts off longer names."""
-_SCHEMA = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _AWAY = ("08", "57P", "25P03")
 """How the states begin in which a connection is of no use any more."""
 _FULL = ("53100", "53200")
@@ -40,49 +37,34 @@ _TEXT = "22021"
 
 
 @dataclass(frozen=True)
-class Address:
-    """A server and a database on it, and the schema there that belongs to the index."""
+class Owner:
+    """To which index a schema belongs, as the comment on the schema has it.
 
-    uri: str
-    schema: str
+    `index` is the identity of the index, and `stamp` tells its folder from a copy of it, which has the same identity.
+    `folder` is where it was when the schema was made, for people to read.
+    """
+
+    index: str
+    stamp: str
+    folder: str
+
+    def to_text(self) -> str:
+        """The comment."""
+        said = {"wavedex": self.index, "stamp": self.stamp, "folder": self.folder}
+        return json.dumps(said)
 
     @classmethod
-    def parse(cls, text: str) -> Address:
-        """The address in what was given as `format=`. Raises BadDefinition."""
-        uri, _, schema = text.partition("#")
-        if not uri.startswith("postgresql://"):
-            raise needs_an_address()
+    def of(cls, text: str | None) -> Owner | None:
+        """Whom a comment names; None where it is no comment of ours."""
         try:
-            parts = urlsplit(uri)
-            is_secret = parts.password is not None or any(
-                "password" in name.lower() for name, _ in parse_qsl(parts.query, True)
-            )
-        except ValueError as error:
-            raise BadDefinition(f"format= is no URI of PostgreSQL's ({error}).") from None
-        if is_secret:
-            raise BadDefinition(
-                "The address in format= has a password, and would be kept in index.json for all to read. Put it into "
-                "a password file (PGPASSFILE), or name a service (?service=...) whose file has it."
-            )
-        if schema and (not _SCHEMA.fullmatch(schema) or len(schema) > NAME_BYTES_MAX):
-            raise BadDefinition(
-                f"{schema!r} is no name for a schema. Use letters, digits and _, {NAME_BYTES_MAX} at most."
-            )
-        return cls(uri, schema)
+            said = json.loads(text or "")
+            return cls(str(said["wavedex"]), str(said["stamp"]), str(said["folder"]))
+        except (ValueError, KeyError, TypeError, RecursionError):
+            return None
 
-
-def settle(text: str) -> str:
-    """The address as an index keeps it: with the name of a schema of its own. Raises BadDefinition."""
-    address = Address.parse(text)
-    return f"{address.uri}#{address.schema or f'wavedex_{os.urandom(6).hex()}'}"
-
-
-def needs_an_address() -> BadDefinition:
-    """What to say where there is no address."""
-    return BadDefinition(
-        "format='postgresql' must say where the server is. Give the URI of a database, such as "
-        "format='postgresql:///sales?host=/run/postgresql'."
-    )
+    def is_same(self, other: Owner | None) -> bool:
+        """Whether it is the same index in the same folder, wherever that was moved to."""
+        return other is not None and (self.index, self.stamp) == (other.index, other.stamp)
 
 
 class Refused(PackageFailed):
@@ -131,11 +113,22 @@ def _no_driver() -> PackageMissing:
     )
 
 
+_SETTINGS = "select " + ", ".join(
+    f"set_config('{name}', '{value}', false)"
+    for name, value in {
+        "application_name": "wavedex",
+        "synchronous_commit": "on",
+        "standard_conforming_strings": "on",  # `literal` relies on it.
+    }.items()
+)
+
+
 class Session:
     """A connection with a transaction on it, which ends with the session unless it is committed."""
 
     def __init__(self, address: Address) -> None:
-        """Connect. Raises PackageMissing and PackageFailed."""
+        """Connect. Raises ServerNotTrusted, PackageMissing and PackageFailed."""
+        address.check_trusted()
         try:
             import adbc_driver_manager as driver
             from adbc_driver_manager import dbapi
@@ -149,8 +142,7 @@ class Session:
                 connection = driver.AdbcConnection(_database(address.uri))
             database: Any = _Lasting()
             self._connection = dbapi.Connection(database, connection)
-            self.do("set application_name = 'wavedex'")
-            self.do("set synchronous_commit = on")
+            self.fetch(_SETTINGS)
         except dbapi.Error as error:
             raise self._named(error) from error
         except BaseException:
@@ -211,19 +203,43 @@ class Session:
         except self._errors as error:
             raise self._named(error) from error
 
-    def make_schema(self) -> None:
-        """Create the schema unless it is there."""
-        name = self.address.schema
-        if self.fetch(f"select 1 as found from pg_namespace where nspname = '{name}'").num_rows:
-            return
-        # Two that create it at the same time would otherwise fail, in spite of "if not exists".
-        self.do(f"do $$ begin perform pg_advisory_xact_lock(hashtext('{name}')); end $$")
-        self.do(f"create schema if not exists {quoted(name)}")
-        self.commit()
+    def owners(self) -> list[Owner | None]:
+        """Nothing where there is no such schema, else one: to whom it belongs, None where that is no index."""
+        named = f"nspname = {literal(self.address.schema)}"
+        text = (
+            f"select obj_description(oid, 'pg_namespace') as said from pg_namespace where {named}"
+        )
+        return [*map(Owner.of, self.fetch(text).column(0).to_pylist())]
 
-    def tables(self) -> list[str]:
-        """The tables of the schema."""
-        found = f"select tablename::text from pg_tables where schemaname = '{self.address.schema}'"
+    def claim(self, owner: Owner) -> None:
+        """See that the schema belongs to this owner, and make it where there is none. Raises SchemaTaken."""
+        found = self.owners() or self._made(owner)
+        if not owner.is_same(found[0]):
+            raise taken(self.address, owner, found[0])
+
+    def _made(self, owner: Owner) -> list[Owner | None]:
+        """Make the schema, with its owner in one transaction; one that another has made meanwhile is left as it is."""
+        name = self.address.schema
+        self.do(f"do $$ begin perform pg_advisory_xact_lock(hashtext({literal(name)})); end $$")
+        if not (found := self.owners()):
+            self.do(f"create schema {quoted(name)}")
+            self.do(f"comment on schema {quoted(name)} is {literal(owner.to_text())}")
+            found = [owner]
+        self.commit()
+        return found
+
+    def check_free(self) -> None:
+        """Raise SchemaTaken where the schema is there already."""
+        if found := self.owners():
+            raise taken(self.address, None, found[0])
+
+    def tables(self, comment: str) -> list[str]:
+        """The tables of the schema that have this comment."""
+        found = (
+            "select relname::text from pg_class where relkind = 'r' and relnamespace = "
+            f"(select oid from pg_namespace where nspname = {literal(self.address.schema)}) "
+            f"and obj_description(oid, 'pg_class') = {literal(comment)}"
+        )
         return cast(list[str], self.fetch(found).column(0).to_pylist())
 
     def _named(self, error: Any) -> Exception:
@@ -265,3 +281,35 @@ def check_server(address: Address, spec: EntrySpec) -> None:
         raise BadDefinition(
             f"The database at {address.uri} keeps text in {encoding}. Use one that was created with the encoding UTF8."
         )
+
+
+def check_free(address: Address) -> None:
+    """Raise SchemaTaken where there is a schema of that name already."""
+    with Session(address) as session:
+        session.check_free()
+
+
+def literal(text: str) -> str:
+    """A text as SQL has it. REQUIRES: strings conform to the standard, which a session sees to."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def taken(address: Address, owner: Owner | None, found: Owner | None) -> SchemaTaken:
+    """What to say of a schema that belongs to another index, to a folder that was copied, or to nobody that is known."""
+    if found is None:
+        return SchemaTaken(
+            f"The schema {address.schema} at {address.uri} is there already, and no index has made it. Nothing in it was "
+            "changed. Give a name behind the # that no schema has, or leave the # out: the index then makes a "
+            "schema of its own."
+        )
+    if owner is None or owner.index != found.index:
+        return SchemaTaken(
+            f"The schema {address.schema} at {address.uri} belongs to another index, which was made in {found.folder}. "
+            "Nothing in it was changed. Give another name behind the #, or leave the # out. If that index is "
+            f"gone, drop the schema first: drop schema {quoted(address.schema)} cascade."
+        )
+    return SchemaTaken(
+        f"{owner.folder} is a copy, and its tables in the schema {address.schema} belong to the index that it was copied "
+        f"from, which was made in {found.folder}. Nothing was changed. Give this one tables of its own, once: "
+        f"migrate(format={address.uri!r})."
+    )

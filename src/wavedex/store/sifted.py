@@ -1,14 +1,15 @@
 """Shards of which not every row counts: some are hidden one by one, others by what stands in them.
 
 Both answer like the shard that they stand before, so that whoever asks one notices nothing. A part with hidden rows is
-opened as a `HidingShard` wherever it is opened, for a probe, a scan, a merge or a migration, and is asked one more time,
-for what is hidden of the same keys.
+opened without them wherever it is opened, for a probe, a scan, a merge or a migration. Where rows have positions that is
+the business of the store (`wavedex.store.positions`); a `HidingShard` is for packages whose rows have none: it asks one more
+time, for what is hidden of the same keys, and compares.
 """
 
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -18,7 +19,9 @@ import pyarrow as pa
 from wavedex.store.arrow import number_view, to_arrow
 from wavedex.store.keys import Plain
 from wavedex.store.matching import match_rows
-from wavedex.store.reading import Range, Shard
+from wavedex.store.opened import Seek, together
+from wavedex.store.pieces import concat
+from wavedex.store.reading import Found, Range, Shard, batches_of
 from wavedex.store.xxh64 import U64
 
 STORE = "sifted"
@@ -47,12 +50,26 @@ class _Before(Shard):
         super().__init__(inner.files, inner.spec, replace(inner.part, store=STORE))
         self.inner = inner
 
+    def hold(self) -> None:
+        self.inner.hold()
+
+    def seek(
+        self, plains: Sequence[Plain], hashes: Sequence[int], within: Range | None
+    ) -> Seek[None]:
+        yield from self.inner.seek(plains, hashes, within)
+
     @abstractmethod
     def scan(self, within: Range | None) -> pa.RecordBatch:
         """All rows that count."""
 
     def findings(self) -> list[str]:
         return self.inner.findings()
+
+    def source_findings(self) -> list[str]:
+        return self.inner.source_findings()
+
+    def answer_findings(self) -> list[str]:
+        return self.inner.answer_findings()
 
     def placement_findings(self, shard: int, shards: int) -> Iterable[str]:
         return self.inner.placement_findings(shard, shards)
@@ -68,12 +85,22 @@ class HidingShard(_Before):
         super().__init__(inner)
         self.hidden = hidden
 
-    def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
-        found = self.inner.probe(plain, hashed, within)
-        gone = None if found is None else self.hidden.probe(plain, hashed, within)
-        if found is None or gone is None:
-            return found
-        left = self._without(found, gone)
+    def hold(self) -> None:
+        self.inner.hold()
+        self.hidden.hold()
+
+    def seek(
+        self, plains: Sequence[Plain], hashes: Sequence[int], within: Range | None
+    ) -> Seek[None]:
+        shards = (self.inner, self.hidden)
+        yield from together(shard.seek(plains, hashes, within) for shard in shards)
+
+    def probe(self, plain: Plain, hashed: int, within: Range | None) -> Found:
+        found = batches_of(self.inner.probe(plain, hashed, within))
+        gone = batches_of(self.hidden.probe(plain, hashed, within)) if found else []
+        if not gone:
+            return found or None
+        left = self._without(concat(found), concat(gone))
         return left if left.num_rows else None
 
     def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
@@ -106,6 +133,12 @@ class HidingShard(_Before):
             kept[likely[matched]] = False
         return rows.take(to_arrow(np.flatnonzero(kept)))
 
+    def source_findings(self) -> list[str]:
+        return [*self.inner.source_findings(), *self.hidden.source_findings()]
+
+    def answer_findings(self) -> list[str]:
+        return [*self.inner.answer_findings(), *self.hidden.answer_findings()]
+
     def findings(self) -> list[str]:
         findings = [*self.inner.findings(), *self.hidden.findings()]
         if findings:
@@ -127,10 +160,9 @@ class SiftedShard(_Before):
         super().__init__(inner)
         self._keep = keep
 
-    def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
-        found = self.inner.probe(plain, hashed, within)
-        left = None if found is None else self._sift(found)
-        return None if left is None or not left.num_rows else left
+    def probe(self, plain: Plain, hashed: int, within: Range | None) -> Found:
+        found = map(self._sift, batches_of(self.inner.probe(plain, hashed, within)))
+        return [batch for batch in found if batch.num_rows] or None
 
     def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
         return self._sift(self.inner.probe_many(keys, hashes, within))

@@ -1,12 +1,14 @@
 """Files that lie on several disks: one folder for the log and whatever is small, and others, the roots, for the data.
 
 To everybody else it is one set of files. A name in `data@2/` lies in the second root, every other name in the folder of the
-index. A root has a mark that says which one it is, so that a disk which is not mounted is told from an empty one.
+index. A root has a mark that says which one it is and of which index, so that a disk which is not mounted is told from an
+empty one, and the root of another index from our own.
 """
 
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
 from functools import partial
@@ -17,8 +19,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition
+from wavedex.errors import BadDefinition, NotOurs
 from wavedex.store.access import AnyFiles, FileRef, Pin, Sink
+from wavedex.store.files import Files
+from wavedex.store.names import ABOVE, DEFINITION
+from wavedex.store.opened import Opened
 
 MARK = "wavedex-root.json"
 T = TypeVar("T")
@@ -45,12 +50,26 @@ class SpreadFiles(AnyFiles):
         return [*self._roots] if folder == self._spread else [folder]
 
     def missing(self) -> dict[str, str]:
-        """The roots that are not there, or are others, by the names of their folders."""
-        return {
-            home: str(files.root)
-            for home, files in self._roots.items()
-            if not _mark_of(self._identity, home).items() <= _read_mark(files).items()
-        }
+        """The roots that are not there, or are others, by the names of their folders. Raises NotOurs where this is a copy."""
+        missing = {}
+        for home, files in self._roots.items():
+            mark = _read_mark(files)
+            if not _mark_of(self._identity, home).items() <= mark.items():
+                missing[home] = str(files.root)
+            elif self._is_copy(str(mark.get("path", ""))):
+                raise NotOurs(
+                    f"{files.root} belongs to the index at {mark['path']}, of which {self.root} is a copy. Use the index "
+                    "itself; if it was moved here, remove what is left of it there."
+                )
+        return missing
+
+    def _is_copy(self, marked: str) -> bool:
+        """Whether the index of this identity still lies where a mark says it was created, and that is another folder."""
+        if marked == str(self.root) or not self._own.is_local or not os.path.isdir(marked):
+            return False
+        if os.path.samefile(marked, self.root):
+            return False
+        return _said(Files(marked), DEFINITION).get("identity") == self._identity
 
     def strange(self) -> list[str]:
         """The roots that are taken: by something else than what an attempt to create this index may have left."""
@@ -70,7 +89,7 @@ class SpreadFiles(AnyFiles):
             body = json.dumps(mark).encode()
             files.create(MARK, partial(Sink.write, data=body))
             files.sync(MARK)
-            for folder in ("", ".."):
+            for folder in ("", ABOVE):
                 files.sync_folder(folder)
         same = self.missing()
         if same:
@@ -86,6 +105,10 @@ class SpreadFiles(AnyFiles):
     def path(self, name: str) -> Path | str:
         files, rest = self._at(name)
         return files.path(rest)
+
+    def stamp(self, name: str) -> str:
+        files, rest = self._at(name)
+        return files.stamp(rest)
 
     def exists(self, name: str) -> bool:
         files, rest = self._at(name)
@@ -115,6 +138,14 @@ class SpreadFiles(AnyFiles):
         files, rest = self._at(ref.name)
         return files.map(FileRef(rest, ref.bytes, ref.checksum))
 
+    def open(self, ref: FileRef) -> Opened:
+        files, rest = self._at(ref.name)
+        return files.open(FileRef(rest, ref.bytes, ref.checksum))
+
+    def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
+        files, rest = self._at(name)
+        return files.ranges(rest, spans)
+
     def make_folder(self, name: str) -> None:
         files, rest = self._at(name)
         files.make_folder(rest)
@@ -132,8 +163,8 @@ class SpreadFiles(AnyFiles):
         files, rest = self._at(name)
         files.sync_folder(rest)
 
-    def link(self, source: str, target: str) -> None:
-        self._own.link(source, target)
+    def publish(self, name: str, data: bytes, draft: str) -> None:
+        self._own.publish(name, data, draft)
 
     def remove(self, name: str) -> None:
         files, rest = self._at(name)
@@ -185,8 +216,12 @@ def _mark_of(identity: str, home: str) -> dict[str, str]:
 
 def _read_mark(files: AnyFiles) -> dict[str, str]:
     """What the mark of a root says; nothing where there is none."""
+    return _said(files, MARK)
+
+
+def _said(files: AnyFiles, name: str) -> dict[str, str]:
     try:
-        said = json.loads(files.read(MARK))
-    except (FileNotFoundError, NotADirectoryError, ValueError):
+        said = json.loads(files.read(name))
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
         return {}
     return said if isinstance(said, dict) else {}

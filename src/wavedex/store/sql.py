@@ -23,7 +23,7 @@ from wavedex.store.codes import with_codes
 from wavedex.store.content import content_of, hash_rows
 from wavedex.store.entries import EntrySpec
 from wavedex.store.keys import Plain
-from wavedex.store.part import Part
+from wavedex.store.part import Part, Slots
 from wavedex.store.pieces import concat
 from wavedex.store.reading import Range, Shard
 from wavedex.store.simple import check_simple, key_columns, restored_batch, simple_batch
@@ -38,6 +38,14 @@ PIECE_ROWS = 1 << 16
 def quoted(name: str) -> str:
     """A name as SQL has it."""
     return '"' + name.replace('"', '""') + '"'
+
+
+def aliases(names: Sequence[str], count: int) -> list[str]:
+    """So many names for values in a query that no column has, however its letters are read."""
+    stem = "wanted_"
+    while any(name.lower().startswith(stem) for name in names):
+        stem += "_"
+    return [f"{stem}{place}" for place in range(count)]
 
 
 def check_columns(spec: EntrySpec, package: str, fold: bool) -> None:
@@ -169,7 +177,7 @@ class SqlShard(Shard):
         return [f"{name} >= {within[0] - shift}", f"{name} < {within[1] - shift}"]
 
 
-def grown(part: Part, held: frozenset[int], rows: int, content: int, version: FileRef) -> Part:
+def grown(part: Part, held: Slots, rows: int, content: int, version: FileRef) -> Part:
     """The part once rows were added to it."""
     files = {**part.files, "directory": version}
     return Part(part.store, files, held, held, rows, content)

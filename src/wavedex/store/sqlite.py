@@ -15,8 +15,9 @@ is not opened by any other means once it was handed out.
 from __future__ import annotations
 
 import contextlib
+import os
+import tempfile
 import threading
-import weakref
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -33,11 +34,12 @@ from wavedex.errors import (
     Damaged,
     DiskFailed,
     DiskFull,
+    NotOurs,
     PackageFailed,
     ReadOnly,
     TooLarge,
 )
-from wavedex.store.access import AnyFiles, FileRef
+from wavedex.store.access import AnyFiles, FileRef, name_refusal
 from wavedex.store.content import add_content
 from wavedex.store.entries import EntrySpec
 from wavedex.store.package import Format, Site, Updatable
@@ -49,6 +51,7 @@ from wavedex.store.sql import (
     PIECE_ROWS,
     ROW,
     SqlShard,
+    aliases,
     check_columns,
     grown,
     numbered,
@@ -59,11 +62,15 @@ from wavedex.store.sql import (
 if TYPE_CHECKING:
     import sqlite3
 
+UNCHANGING, READ, WRITE = "mode=ro&immutable=1", "mode=ro", "mode=rw"
+"""How a database is opened: one that never changes, one that grows, one that is added to here."""
 STORE = "sqlite"
 GROWING = "sqlite-growing"
 TABLE = "entries"
 KEYS_AT_ONCE = 500
 """How many keys one query looks up."""
+ROOM_BYTES = 1 << 16
+"""What must fit beside a database for a failed write to have another cause than a full disk."""
 BUSY_S = 60.0
 """How long a writer waits for a checkpoint that another process has begun."""
 
@@ -95,7 +102,7 @@ class SqliteUpdates(Updatable):
         rows, content = numbered(spec, sort_rows(spec, Pieces.of(batch)).batch, part.rows)
 
         def insert(path: Path) -> int:
-            with _writing(path, name) as database:
+            with _writing(path) as database:
                 # What an earlier attempt left is gone from the file too, not only from sight.
                 database.execute("pragma secure_delete = on")
                 database.execute("begin immediate")
@@ -104,6 +111,7 @@ class SqliteUpdates(Updatable):
                 database.execute("commit")
                 return _bytes(database)
 
+        _check_beside(files, name)
         size = files.hand_over(name, insert)
         total = add_content(part.content or 0, content)
         count = part.rows + batch.num_rows
@@ -116,8 +124,8 @@ class SqliteUpdates(Updatable):
         files.create(name, lambda sink: None)
 
         def fill(path: Path) -> int:
-            source = _connect(files, part.files["rows"].name, "mode=ro")
-            with contextlib.closing(source), _writing(path, name) as database:
+            source = _connect(files, part.files["rows"].name, READ)
+            with contextlib.closing(source), _writing(path) as database:
                 source.backup(database)
                 database.execute(f"delete from {TABLE} where {quoted(ROW)} >= {part.rows}")
                 return _bytes(database)
@@ -136,15 +144,16 @@ class SqliteUpdates(Updatable):
 class SqliteShard(SqlShard):
     """A database that is read. Several threads may ask; they take turns."""
 
-    how = "mode=ro&immutable=1"
+    how = UNCHANGING
     _table = TABLE
 
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         super().__init__(files, spec, part)
         files.size(self._rows_name)  # Raises FileNotFoundError, which SQLite would not.
         self._turn = threading.Lock()
+        self._path = Path(files.path(self._rows_name))
+        # Closed when nobody holds it any more, without a line of Python: an interrupt that came in one would be lost.
         self._database = _connect(files, self._rows_name, self.how)
-        weakref.finalize(self, self._database.close)
         # The first query opens all that belongs to the database, so that it stays readable without its names.
         last = self._fetch(f"select max({quoted(ROW)}) from {TABLE}")[0][0]
         if last is None or last < part.rows - 1:
@@ -163,7 +172,7 @@ class SqliteShard(SqlShard):
     def _ask_keys(self, keys: Sequence[pa.Array], tests: Sequence[str]) -> list[pa.Array]:
         names = self.spec.schema.names
         asked = [*zip(*map(to_values, keys), strict=True)]
-        wanted = [f"k{place}" for place in range(len(keys))]
+        wanted = aliases(names, len(keys))
         matches = " and ".join(f"{k} = {w}" for k, w in zip(self._keys, wanted, strict=True))
         columns = ", ".join(map(quoted, names))
         row = f"({', '.join('?' * len(keys))})"
@@ -187,7 +196,7 @@ class SqliteShard(SqlShard):
             raise Damaged(f"{self._rows_name} holds what was never written ({error})") from error
 
     def _fetch(self, text: str, values: Sequence[Any] = ()) -> list[Any]:
-        with self._turn, _named_errors(self._rows_name):
+        with self._turn, _named_errors(self._path, self.how):
             return self._database.execute(text, values).fetchall()
 
     def _rule_findings(self) -> Iterable[str]:
@@ -199,7 +208,11 @@ class SqliteShard(SqlShard):
 class GrowingShard(SqliteShard):
     """A database that is added to while it is read."""
 
-    how = "mode=ro"
+    how = READ
+
+    def answer_findings(self) -> list[str]:
+        """Its rows may be right and the tree that finds them damaged."""
+        return super().answer_findings() or [*self._rule_findings()]
 
 
 def check_sqlite(spec: EntrySpec) -> None:
@@ -224,7 +237,7 @@ def _write(
     files.create(name, lambda sink: None)
 
     def fill(path: Path) -> int:
-        with _writing(path, name) as database:
+        with _writing(path) as database:
             # Nobody knows the file yet: what is half-written when the machine goes down is a file without a name.
             database.execute("pragma journal_mode = off")
             database.execute("pragma synchronous = off")
@@ -273,63 +286,111 @@ def _bytes(database: sqlite3.Connection) -> int:
 
 
 @contextlib.contextmanager
-def _writing(path: Path, name: str) -> Iterator[sqlite3.Connection]:
+def _writing(path: Path) -> Iterator[sqlite3.Connection]:
     """A database to write to. What is not committed when it is left is undone."""
-    import sqlite3
-
-    with _named_errors(name):
-        database = sqlite3.connect(_uri(path, "mode=rw"), BUSY_S, uri=True, isolation_level=None)
-        with contextlib.closing(database):
-            database.execute("pragma synchronous = full")
-            yield database
+    database = _opened(path, WRITE)
+    # What is refused is looked into before the database is closed, with which its log may go.
+    with contextlib.closing(database), _named_errors(path, WRITE):
+        database.execute("pragma synchronous = full")
+        yield database
 
 
 def _connect(files: AnyFiles, name: str, how: str) -> sqlite3.Connection:
     """A database to read from, for all threads."""
-    import sqlite3
-
-    with _named_errors(name):
-        database = sqlite3.connect(
-            _uri(Path(files.path(name)), how), BUSY_S, uri=True, isolation_level=None,
-            check_same_thread=False,
-        )  # fmt: skip
+    _check_beside(files, name)
+    database = _opened(Path(files.path(name)), how, check_same_thread=False)
     database.text_factory = bytes
     return database
 
 
-def _uri(path: Path, how: str) -> str:
-    return f"file:{quote(str(path))}?{how}"
+def _opened(path: Path, how: str, check_same_thread: bool = True) -> sqlite3.Connection:
+    import sqlite3
+
+    with _named_errors(path, how):
+        return sqlite3.connect(
+            f"file:{quote(str(path))}?{how}", BUSY_S, uri=True, isolation_level=None,
+            check_same_thread=check_same_thread,
+        )  # fmt: skip
+
+
+def _check_beside(files: AnyFiles, name: str) -> None:
+    """Raise NotOurs where a file beside a database would lead SQLite elsewhere.
+
+    A journal can name files that SQLite then removes. We never leave one beside a part.
+    """
+    for role in ("wal", "shm"):
+        files.path(f"{name}-{role}")
+    if files.exists(f"{name}-journal"):
+        raise NotOurs(
+            f"{name}-journal is none of the files that Wavedex leaves beside a database. Restore the folder from a copy "
+            "of your own, or build the index anew from its source."
+        )
 
 
 @contextlib.contextmanager
-def _named_errors(name: str) -> Iterator[None]:
+def _named_errors(path: Path, how: str) -> Iterator[None]:
     """Give SQLite's refusals their names."""
     import sqlite3
 
+    name = path.name
     try:
         yield
     except sqlite3.Error as error:
         code = getattr(error, "sqlite_errorcode", 0) & 0xFF
-        if code == sqlite3.SQLITE_FULL:
+        failed = code == sqlite3.SQLITE_IOERR
+        if code == sqlite3.SQLITE_FULL or (failed and how == WRITE and not _has_room(path)):
             raise DiskFull(
                 f"No room to write {name}. Free some space and try again; nothing was changed."
             ) from error
         if code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM):
-            raise ReadOnly(
-                f"SQLite may not open {name} ({error}). Use the index as a user who may write to its folder: a "
-                "database that grows is not even read without that."
-            ) from error
+            raise _not_opened(path, how, error) from error
         if code in (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB):
             raise Damaged(f"{name} is no good database ({error})") from error
         if code == sqlite3.SQLITE_TOOBIG or isinstance(error, sqlite3.DataError):
             raise TooLarge(f"SQLite has no room for a value in {name} ({error}).") from error
-        if code == sqlite3.SQLITE_IOERR:
+        if failed:
             raise DiskFailed(
                 f"Cannot use {name} ({error}). Look to the disk and try again."
             ) from error
         raise PackageFailed(
             f"SQLite refused {name} ({error}). Try again; nothing was changed."
         ) from error
+
+
+def _not_opened(path: Path, how: str, error: sqlite3.Error) -> Exception:
+    """Why the system did not let SQLite open a file, which SQLite does not tell.
+
+    Rights are looked at, since they stay as they are. How many files are open does not: other threads have closed some.
+    Raises FileNotFoundError where the file is gone.
+    """
+    with contextlib.suppress(PermissionError):
+        path.stat()
+    if how == UNCHANGING:
+        may = os.access(path, os.R_OK)
+    else:
+        beside = filter(os.path.exists, (f"{path}-wal", f"{path}-shm"))
+        used = (str(path.parent), str(path), *beside)
+        may = all(os.access(each, os.R_OK | os.W_OK) for each in used)
+    if may:
+        return DiskFailed(
+            f"SQLite cannot open {path.name} ({error}), though this user may; nothing was changed. If too many files are "
+            "open in this process, raise the limit (ulimit -n), or use fewer shards and sub-indexes."
+        )
+    return ReadOnly(
+        f"SQLite may not open {path.name} ({error}). Use the index as a user who may write to its folder: a database "
+        "that grows is not even read without that."
+    )
+
+
+def _has_room(path: Path) -> bool:
+    """Whether a file beside this one may grow past its size: SQLite does not tell why the system refused a write."""
+    try:
+        beside = [path, path.with_name(f"{path.name}-wal")]
+        largest = max(each.stat().st_size for each in beside if each.exists())
+        with tempfile.TemporaryFile(dir=path.parent) as scratch:
+            return os.pwrite(scratch.fileno(), bytes(ROOM_BYTES), largest) == ROOM_BYTES
+    except OSError as error:
+        return not isinstance(name_refusal(error, path), DiskFull)
 
 
 SQLITE = Format(

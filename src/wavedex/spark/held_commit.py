@@ -1,0 +1,72 @@
+"""The commit that a job of Spark reads: chosen once, on the driver, and held until its tasks have opened their files.
+
+All tasks must read one commit, those too that Spark runs again hours later because an executor was lost. So a frame stays
+at its commit, and the commit has to stay too. Whoever loads a frame takes a lease on it, and tasks that start late renew it.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from wavedex.errors import CommitGone, WavedexError
+from wavedex.index.opening import AnyIndex
+from wavedex.leases import LEASE_S
+from wavedex.log import Log, Manifest
+
+
+@dataclass(frozen=True)
+class HeldCommit:
+    """A commit, and what is known of the lease on it. Goes to the tasks."""
+
+    commit: int
+    until_s: float
+    """When the lease ends, by the clock of whoever took it."""
+    refusal: str | None
+    """Why there is none: whoever may only read the folder cannot take one."""
+
+    @contextmanager
+    def reading(self, index: AnyIndex) -> Iterator[None]:
+        """Hold the commit while its files are opened. Raises CommitGone where they are not there any more."""
+        if self.refusal is None and time.time() > self.until_s - LEASE_S / 2:
+            _lease(index, self.commit)
+        try:
+            yield
+        except FileNotFoundError as error:
+            raise CommitGone(self._gone(index.path)) from error
+
+    def manifest(self, index: AnyIndex) -> Manifest:
+        """Its manifest, for another query of the same frame. Raises CommitGone."""
+        with self.reading(index):
+            return Log(index.storage).read(self.commit)
+
+    def _gone(self, path: str) -> str:
+        lease = f"A frame holds its commit for {LEASE_S // 120} minutes after it was loaded or last asked"
+        if self.refusal is not None:
+            lease = f"No lease could be taken on it ({self.refusal})"
+        return (
+            f"Commit {self.commit} of {path}, at which this frame stays, is not kept any more. Load the frame again. "
+            f"{lease}, unless the index has keep_commits=1 or rows were erased; for frames that must last longer, "
+            "create the index with keep_for, such as '1 day'. A view made with wavedex.spark.view moves on by itself."
+        )
+
+
+def hold_newest(index: AnyIndex) -> tuple[Manifest, HeldCommit]:
+    """The newest commit, which is held from now on."""
+    while True:
+        manifest = index.manifest
+        until_s, refusal = _lease(index, manifest.commit)
+        if until_s is not None:
+            return manifest, HeldCommit(manifest.commit, until_s, refusal)
+
+
+def _lease(index: AnyIndex, commit: int) -> tuple[float | None, str | None]:
+    """Until when there is a lease on a commit, None where the commit is gone; and why there is no lease, if so."""
+    try:
+        return Log(index.storage).lease(commit, time.time(), secrets.token_hex(4)), None
+    except (WavedexError, OSError) as error:
+        # Who may only read goes on as before; should the commit go away, that is what is said.
+        return 0.0, str(error)

@@ -1,0 +1,127 @@
+"""The names of all files of an index: each is made here, and told here from names that are none of ours.
+
+A folder may come from somebody else. So a manifest names only files of the pattern that we make, in folders that we use, and
+vacuum removes nothing else. No name leads out of its folder, whoever wrote it. Opens no file.
+"""
+
+from __future__ import annotations
+
+import re
+
+from wavedex.errors import NotOurs
+
+LOG = "log"
+DATA = "data"
+LOCK = "lock"
+STAGED = "staged"
+DEFINITION = "index.json"
+ABOVE = ".."
+"""The folder above the root, in which the name of the root itself lies. It is synced, and nothing else is done there."""
+
+_TAIL = r"(?:[._-][\w.-]*)?"
+"""What a store or package adds to the stem of its part."""
+_DATA_FILE = re.compile(r"\d{10,}(?:-[0-9a-f]+){1,4}" + _TAIL, re.ASCII)
+_STAGED_FILE = re.compile(r"[0-9a-f]{16}(?:-[0-9a-f]+){3}" + _TAIL, re.ASCII)
+_PART = re.compile(
+    rf"{DATA}(?:@\d+)?/{_DATA_FILE.pattern}|{STAGED}/{_STAGED_FILE.pattern}", re.ASCII
+)
+_MANIFEST = re.compile(r"\d{20}\.json", re.ASCII)
+_DRAFT = re.compile(r"\d{20}\.[0-9a-f]+\.tmp|index\.json\.[0-9a-f]+\.tmp", re.ASCII)
+
+
+def stem_prefix(commit: int, token: str) -> str:
+    """How the names of the data files of one attempt at a commit begin."""
+    return f"{commit:010d}-{token}"
+
+
+def data_stem(commit: int, token: str, shard: int, number: int) -> str:
+    """How the names of the files of one new part begin. A task of Spark's has its attempt in `token`, behind a `-`."""
+    return f"{stem_prefix(commit, token)}-{shard:05d}-{number}"
+
+
+def ledger_stem(commit: int, token: str) -> str:
+    """How the name of the segment of the ledger begins that a commit writes."""
+    return f"{DATA}/{stem_prefix(commit, token)}-ledger"
+
+
+def brought_stem(stem: str, shard: int) -> str:
+    """How the names of the files of a part begin that a task has brought, with the stem of the task."""
+    return f"{stem}-{shard:05d}"
+
+
+def staged_prefix(token: str) -> str:
+    """How the names of files begin that the tasks of one write stage. REQUIRES: 16 hexadecimal digits."""
+    return f"{STAGED}/{token}-"
+
+
+def staged_stem(prefix: str, attempt: int, token: str) -> str:
+    """The stem of a task that stages, by its attempt."""
+    return f"{prefix}{attempt:x}-{token}"
+
+
+def manifest_name(commit: int) -> str:
+    """The file of a commit."""
+    return f"{LOG}/{commit:020d}.json"
+
+
+def draft_name(commit: int, token: str) -> str:
+    """The file in which a manifest is written before it gets its name."""
+    return f"{LOG}/{commit:020d}.{token}.tmp"
+
+
+def definition_draft(token: str) -> str:
+    """The file in which a definition is written before it gets its name."""
+    return f"{LOG}/{DEFINITION}.{token}.tmp"
+
+
+def folder_of(name: str) -> str:
+    """The folder in which a file lies."""
+    return name.rpartition("/")[0]
+
+
+def base_of(name: str) -> str:
+    """The name of a file without its folder."""
+    return name.rpartition("/")[2]
+
+
+def commit_of(base: str) -> int | None:
+    """The commit for which a data file or a draft was written, or that a manifest is of; None for other names."""
+    known = _DATA_FILE.fullmatch(base) or _DRAFT.fullmatch(base) or _MANIFEST.fullmatch(base)
+    number = re.match(r"\d+", base) if known else None
+    return None if number is None else int(number[0])
+
+
+def is_manifest(base: str) -> bool:
+    """Whether a name in the log is that of a manifest."""
+    return _MANIFEST.fullmatch(base) is not None
+
+
+def is_draft(base: str) -> bool:
+    """Whether a name in the log is that of a draft of ours."""
+    return _DRAFT.fullmatch(base) is not None
+
+
+def is_part_file(name: str) -> bool:
+    """Whether a name, with its folder, is one that we give to a file of a part."""
+    return _PART.fullmatch(name) is not None
+
+
+def check_part_file(name: object) -> str:
+    """The name of a part's file, as a manifest has it. Raises NotOurs where we make no such name."""
+    if not isinstance(name, str) or not is_part_file(name):
+        raise NotOurs(
+            f"A manifest names the file {name!r}, and Wavedex gives no file such a name. Somebody else made this folder "
+            "or changed it: restore it from a copy of your own, or build the index anew from its source."
+        )
+    return name
+
+
+def check_inside(name: str) -> None:
+    """Raise NotOurs where a name could lead out of the folder below which it is looked for."""
+    if not name:
+        return
+    if "\0" in name or "\\" in name or not {"", ".", ABOVE}.isdisjoint(name.split("/")):
+        raise NotOurs(
+            f"The name {name!r} leads out of its folder, or could. Give a relative name without '..', empty parts "
+            "and backslashes."
+        )
