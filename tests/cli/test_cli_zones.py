@@ -121,6 +121,8 @@ def test_local_times_that_a_zone_skipped_and_zones_that_there_are_not_are_refuse
     result = run("append", path, file, "--zone", "America/New_York")
     assert result.exit_code == 1
     assert "Give that column a zone" in result.stderr
+    assert "spring.csv: Column 'at'" in result.stderr
+    assert "--zone" in result.stderr
     result = run("append", path, file, "--zone", "New York")
     assert result.exit_code == 1
     assert "There is no zone 'New York'" in result.stderr

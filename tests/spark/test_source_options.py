@@ -69,6 +69,12 @@ def test_an_option_that_is_not_known_is_refused_by_name(index, what, options, sa
     assert said in str(caught.value)
 
 
+def test_columns_that_a_schema_contradicts_are_refused(index):
+    with pytest.raises(BadDefinition, match=r"names v, k, and \.schema\(\.\.\.\) k, t, v"):
+        ask(index, "reader", {"columns": "v, k"})
+    assert ask(index, "reader", {"columns": "k, t,v"}) is not None
+
+
 @pytest.mark.parametrize(
     ("what", "options"),
     [

@@ -21,7 +21,7 @@ import wavedex
 from wavedex.cli.files import as_of_zone, read_file
 from wavedex.cli.options import AsJson, Index, pairs_of, refuse, whole
 from wavedex.cli.rows import printable
-from wavedex.errors import WavedexError
+from wavedex.errors import BadTime, WavedexError
 from wavedex.index.arriving import fit
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.slots import check_zone, ordinals
@@ -94,14 +94,17 @@ class Texts(NamedTuple):
 
 
 def read_rows(idx: AnyIndex, path: Path, texts: Texts) -> pa.Table:
-    """The rows of a file, with pointers to them where the index keeps those."""
+    """The rows of a file, with pointers to them where the index keeps those. Raises Unreadable, BadTime."""
     definition = idx.definition
     zone = texts.zone or definition.zone
-    if isinstance(idx, wavedex.WaveIndex) and definition.pointer is not None:
-        table = idx.read_records(path)
-    else:
-        table = read_file(path, definition.offered, texts.null, zone)
-    return as_of_zone(table, definition.offered, zone, definition.zone)
+    try:
+        if isinstance(idx, wavedex.WaveIndex) and definition.pointer is not None:
+            table = idx.read_records(path)
+        else:
+            table = read_file(path, definition.offered, texts.null, zone)
+        return as_of_zone(table, definition.offered, zone, definition.zone)
+    except BadTime as error:
+        raise BadTime(f"{path}: {error} Or say with --zone where they are local.") from error
 
 
 # -- a wave index ------------------------------------------------------------------------------

@@ -88,8 +88,8 @@ class WavedexSource(DataSource):
         read_keys(self.options, index.definition)
         manifest, self._held = hold_newest(index)
         schema = index.schema
-        if names := self.options.get("columns"):
-            wanted = index.at(manifest).names([name.strip() for name in names.split(",")])
+        if named := self._columns():
+            wanted = index.at(manifest).names(named)
             schema = pa.schema([schema.field(name) for name in wanted])
         return spark_schema(schema)
 
@@ -100,6 +100,11 @@ class WavedexSource(DataSource):
             ends = (read_commit_number(self.options, f"{end}_commit") for end in ("since", "until"))
             return ChangeReader(self.path, schema, *ends)
         self._check(READING, what="reading")
+        if (named := self._columns()) and named != schema.names:
+            raise BadDefinition(
+                f"The option columns names {', '.join(named)}, and .schema(...) {', '.join(schema.names)}. Say which columns "
+                "to read in one place; an index knows their types."
+            )
         wanted = Wanted(
             keys=read_keys(self.options, open_index(self.path).definition),
             since=self.options.get("since"),
@@ -137,6 +142,11 @@ class WavedexSource(DataSource):
     def _check_writing(self, known: tuple[str, ...]) -> None:
         kind = find_kind(kind_at(self.path, self.options))
         self._check(known, tuple(kind.hints), what=f"writing to a {kind.name} index")
+
+    def _columns(self) -> list[str]:
+        """The columns that are named, none where nobody names any."""
+        names = self.options.get("columns")
+        return [name.strip() for name in names.split(",")] if names else []
 
     def _says(self, name: str) -> bool:
         return read_flag(self.options, name)
