@@ -33,6 +33,7 @@ from postgresql_server import Server, missing
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
+from wavedex.index import held as held_index
 from wavedex.log import DATA
 from wavedex.store import Files, sql
 from wavedex.store.remote import RemoteFiles
@@ -164,6 +165,29 @@ def test_a_table_that_a_reader_holds_is_dropped_only_after_it(tmp_path, server, 
     gc.collect()
     index.vacuum()
     assert not held & server.tables(schema_of(place))
+    assert server.tables(schema_of(place)) == markers(tmp_path / "x")
+
+
+def test_a_vacuum_waits_for_a_reader_that_is_leaving(tmp_path, server, place, monkeypatch):
+    monkeypatch.setattr(held_index, "PATIENCE_S", 60)
+    index, _ = filled(tmp_path / "x", place, "runs")
+    held, is_over = [index.snapshot()], threading.Event()
+    for slot in range(9, 16):
+        index.append(table(rows_of(slot)))
+
+    def leave_once_it_waits():
+        while not is_over.is_set():
+            if server.ask("select 1 from pg_locks where not granted"):
+                held.clear()
+                gc.collect()
+                return
+
+    reader = threading.Thread(target=leave_once_it_waits)
+    reader.start()
+    index.vacuum()
+    is_over.set()
+    reader.join()
+    assert not held
     assert server.tables(schema_of(place)) == markers(tmp_path / "x")
 
 

@@ -18,7 +18,7 @@ from wavedex.errors import EraseUnfinished, PreparationOwed
 from wavedex.index.arriving import nothing
 from wavedex.index.definition import Definition
 from wavedex.index.snapshot import Snapshot, open_newest
-from wavedex.index.writer import Writer
+from wavedex.index.writer import PATIENCE_S, Writer
 from wavedex.log import Log, Manifest
 from wavedex.store import AnyFiles
 
@@ -84,7 +84,7 @@ def _clear_away(writer: Writer[Any], files: AnyFiles, manifest: Manifest) -> Non
             "vacuum, or erase again, once that is put right."
         ) from error
     held = [f"commit {number}" for number in Log(files).commits() if number < manifest.commit]
-    held += writer.sweep()
+    held += writer.sweep(PATIENCE_S)
     if held:
         raise EraseUnfinished(
             f"Nobody finds the rows any more, but a reader holds {held[0]}, and with it what has them. Close that "

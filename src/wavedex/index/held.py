@@ -22,7 +22,7 @@ from wavedex.index.readable import Readable
 from wavedex.index.roots import check_roots
 from wavedex.index.snapshot import Snapshot
 from wavedex.index.verify import find_damage
-from wavedex.index.writer import D, Writer
+from wavedex.index.writer import PATIENCE_S, D, Writer
 from wavedex.log import LOG, Log, Manifest
 from wavedex.store.access import AnyFiles, FileRef
 from wavedex.store.checking import CheckedParts
@@ -213,7 +213,7 @@ class Held(Readable, Generic[D]):
             raise BadDefinition(f"keep={keep!r} is not a whole number of at least 1.")
         with self._writer.writing():
             removed = self._log.vacuum(keep)
-            self._writer.sweep()
+            self._writer.sweep(PATIENCE_S)
             return removed
 
     def prepare(self) -> bool:

@@ -60,6 +60,9 @@ WORK_RECORDED = ("append", "seal", "prepare", "update")
 WORK_KEPT = 32
 """Of how many of them it does."""
 
+PATIENCE_S = 2.0
+"""How long a vacuum and an erase wait for readers that are leaving: a server notices that a while after they have."""
+
 K = TypeVar("K", bound=Hashable)
 D = TypeVar("D", bound=Definition)
 
@@ -359,9 +362,10 @@ class Writer(Generic[D]):
         for stored in self._packages():
             stored.check_trusted()
 
-    def sweep(self) -> list[str]:
+    def sweep(self, patience_s: float = 0.0) -> list[str]:
         """Let packages clear away what no file stands for any more, and return what readers hold of that.
 
+        They wait for so long where a reader holds something, since it may just be leaving.
         A server that the index has left is let be unless it is trusted: nobody who only writes need know it.
         REQUIRES: the writer's lock is held.
         """
@@ -370,7 +374,12 @@ class Writer(Generic[D]):
             return [*map(base_of, self._files.names_in(DATA)), *self._files.list(STAGED)]
 
         sweeps = [stored.sweep for stored in self._packages() if _is_trusted(stored)]
-        return [held for sweep in sweeps if sweep is not None for held in sweep(self._files, names)]
+        return [
+            held
+            for sweep in sweeps
+            if sweep is not None
+            for held in sweep(self._files, names, patience_s)
+        ]
 
     def _packages(self) -> list[Format]:
         """What the index lies in, and all that it has lain in."""

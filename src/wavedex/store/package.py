@@ -48,10 +48,11 @@ REQUIRES: at least one row. ENSURES: the part lasts.
 Open = Callable[[AnyFiles, EntrySpec, Part], Shard]
 """Opens a part for reading. Raises FileNotFoundError where it is gone."""
 
-Sweep = Callable[[AnyFiles, Callable[[], Iterable[str]]], list[str]]
+Sweep = Callable[[AnyFiles, Callable[[], Iterable[str]], float], list[str]]
 """Clears away what this index has made and no file stands for any more.
 
-It is handed the files of the index, and a function that lists the names of those there are. Returns what it had to leave for later, because a reader holds it.
+It is handed the files of the index, a function that lists the names of those there are, and how many seconds to wait for
+readers that are leaving. Returns what it had to leave for later, because a reader holds it.
 """
 
 

@@ -16,6 +16,7 @@ from __future__ import annotations
 import json
 import re
 import threading
+import time
 import weakref
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -273,13 +274,17 @@ class PostgresqlShard(SqlShard):
             yield f"the table of {self._rows_name} has lost an index"
 
 
-def sweep(place: Place, files: AnyFiles, names: Callable[[], Iterable[str]]) -> list[str]:
+def sweep(
+    place: Place, files: AnyFiles, names: Callable[[], Iterable[str]], patience_s: float
+) -> list[str]:
     """Drop the tables of this index for which no marker stands any more.
 
-    Those that a reader holds are left, and returned. Whatever else is there is left too: tables that this index did not
-    make, and all of a schema that is not its own.
+    Those that a reader still holds after so many seconds in all are left, and returned. A reader that has just gone holds
+    its tables until the server has noticed. Whatever else is there is left too: tables that this index did not make, and all
+    of a schema that is not its own.
     """
     held = []
+    end_s = time.monotonic() + patience_s
     with Session(place.address) as session:
         if not any(map(place.owner(files).is_same, session.owners())):
             return []
@@ -291,7 +296,9 @@ def sweep(place: Place, files: AnyFiles, names: Callable[[], Iterable[str]]) -> 
             if name not in marked:
                 table = Table(place.address, name).quoted
                 try:
-                    session.do(f"lock table {table} in access exclusive mode nowait")
+                    wait_ms = max(1, int((end_s - time.monotonic()) * 1e3))
+                    session.do(f"set local lock_timeout = {wait_ms}")
+                    session.do(f"lock table {table} in access exclusive mode")
                     session.do(f"drop table {table}")
                     session.commit()
                 except Refused as refusal:
