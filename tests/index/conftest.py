@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import tempfile
+from pathlib import Path
+
 import pytest
 from postgresql_server import Server
 
@@ -15,6 +18,14 @@ collect_ignore = ["toy_package.py"]
 def small_row_groups(monkeypatch):
     monkeypatch.setattr(parquet, "GROUP_ROWS", 3)
     monkeypatch.setattr(parquet, "PIECE_GROUPS", 2)
+
+
+@pytest.fixture
+def shared():
+    """A folder that other users may enter, as those above it may be entered: pytest's own are closed to others."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o755)
+        yield Path(folder)
 
 
 @pytest.fixture(scope="session")

@@ -34,8 +34,10 @@ class InterruptedDisk(WatchedDisk):
         self.change = change
 
     def before(self, change: str, name: str) -> None:
-        super().before(change, name)
-        if self.changes.total() == self.change:
+        with self._guard:
+            self.changes[change] += 1
+            is_now = self.changes.total() == self.change
+        if is_now:
             signal.raise_signal(signal.SIGINT)
 
 

@@ -101,25 +101,23 @@ for use in (lambda: wx.open(sys.argv[1]).probe(3), lambda: wx.open(sys.argv[1]).
 """
 
 
-def test_a_database_that_may_not_be_read_is_not_called_damaged(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("shared")
-    index = create(folder / "x", "sqlite", "wata", "in-place", shards=1)
+def test_a_database_that_may_not_be_read_is_not_called_damaged(shared):
+    index = create(shared / "x", "sqlite", "wata", "in-place", shards=1)
     index.append(table(rows_of(1)))
     del index
     gc.collect()
-    above = [path for path in folder.parents if path.stat().st_uid == os.geteuid()][:-1]
-    modes = {path: path.stat().st_mode for path in (*above, folder, *folder.rglob("*"))}
+    made = (shared, *shared.rglob("*"))
     try:
-        for path in modes:
+        for path in made:
             path.chmod(0o555 if path.is_dir() else 0o444)
         done = subprocess.run(
-            [sys.executable, "-c", AS_NOBODY, str(folder / "x")],
+            [sys.executable, "-c", AS_NOBODY, str(shared / "x")],
             capture_output=True, text=True, cwd="/", check=False,
         )  # fmt: skip
         assert done.stdout.split() == ["refused"] * 2, done.stderr
     finally:
-        for path, mode in modes.items():
-            path.chmod(stat.S_IMODE(mode))
+        for path in made:
+            path.chmod(0o755 if path.is_dir() else 0o644)
 
 
 @pytest.mark.parametrize("masked", [0o077, 0o027, 0o022])

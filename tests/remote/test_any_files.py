@@ -173,8 +173,8 @@ def test_a_version_changes_with_the_names(files):
     ):
         change()
         version = files.version("log")
-        # Only a remote store can tell at once.
-        assert version is None if files.is_local else version not in seen
+        # A local disk can tell only after a while, which may have passed.
+        assert (files.is_local and version is None) or version not in seen
         seen.add(version)
 
 

@@ -316,6 +316,6 @@ def test_streams_that_are_killed_at_any_moment_bring_each_row_once(tmp_path):
         assert "finished" in drivers[-1].lines
         wait_until(lambda: not any(it.members() for it in drivers), "all workers have ended")
     tell(f"{cut} times something was half done; {repeated} batches came again")
-    assert cut, "no kill was in the middle of anything"
+    assert cut or not RUNS_ALL, "no kill was in the middle of anything"  # Six may all miss.
     for fed in indexes:
         fed.check_end()
