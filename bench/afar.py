@@ -21,8 +21,8 @@ from bench.command import options, publish, table
 from bench.measure import expect
 from bench.report import circumstances
 from bench.workload import SCHEMA, Workload, make_workload, same_rows
-from wavedex.store.access import FileRef
-from wavedex.store.remote import RemoteFiles
+from wavedex.files.contract import FileRef
+from wavedex.files.remote import RemoteFiles
 
 Result = dict[str, Any]
 FORMATS = ("arrow", "parquet")

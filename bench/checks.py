@@ -23,7 +23,7 @@ from bench.command import options, publish, table
 from bench.measure import expect
 from bench.report import circumstances
 from bench.workload import SCHEMA, Workload, make_workload, same_rows
-from wavedex.store.checking import CheckedParts
+from wavedex.store.checks import CheckedParts
 from wavedex.store.formats import open_shard
 
 Result = dict[str, Any]

@@ -18,8 +18,8 @@ import xxhash
 from bench.command import options, publish, table
 from bench.measure import expect
 from bench.report import circumstances
-from wavedex.store.keys import hash_strings
-from wavedex.store.xxh64 import SEED
+from wavedex.rows.hashes import SEED
+from wavedex.rows.keys import hash_strings
 
 Result = dict[str, Any]
 LENGTHS = (14, 119)

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from wavedex.store.files import FileRef, Files
+from wavedex.files.local import FileRef, Files
 
 
 @dataclass

@@ -26,8 +26,9 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 import wavedex as wx
-from wavedex.store import AnyFiles, files_at
-from wavedex.store.remote import RemoteFiles
+from wavedex.files.address import files_at
+from wavedex.files.contract import AnyFiles
+from wavedex.files.remote import RemoteFiles
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.float64())])
 REQUEST = re.compile(rb'"(?:\x1b\[[0-9;]*m)*(GET|HEAD|PUT|POST|DELETE) ')

@@ -16,8 +16,8 @@ from dataclasses import dataclass, field
 
 from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.technique import technique
+from wavedex.files.contract import FileRef
 from wavedex.plan import Merge, Operation, Scheme, WaveState
-from wavedex.store.access import FileRef
 from wavedex.store.part import Part, Slots
 
 NOTHING: Slots = frozenset()

@@ -32,7 +32,7 @@ from wavedex.plan import (
     options_of,
     scheme,
 )
-from wavedex.plan.sizes import walk
+from wavedex.plan.waves.sizes import walk
 
 DOCS = Path(__file__).parent
 PICTURES = DOCS / "pictures"

@@ -114,7 +114,7 @@ def test_every_scheme_and_technique_is_described_and_shown():
 
 def test_every_method_and_partition_of_lifetimes_is_described():
     from wavedex.plan import METHODS
-    from wavedex.plan.partition import PARTITIONS
+    from wavedex.plan.grids.partition import PARTITIONS
 
     page = (ROOT / "docs" / "lifetimes.md").read_text(encoding="utf-8")
     for name in (*METHODS, *PARTITIONS):

@@ -14,8 +14,8 @@ import wavedex as wx
 from bench.ledger import Ledger
 from bench.lives.rows import POSITION, Lives
 from bench.sliding import DataFiles
+from wavedex.files.local import FileRef
 from wavedex.plan import find_method
-from wavedex.store.files import FileRef
 
 CHRONOLOGICAL = "rebuild-chr"
 """`rebuild` with both sides partitioned chronologically, as the papers have it for comparison."""

@@ -23,8 +23,8 @@ import wavedex as wx
 from bench.grouping import connect, grouped_sum
 from bench.race.contestant import Contestant, Sums
 from bench.workload import SCHEMA
+from wavedex.files.local import Files
 from wavedex.log import LOG
-from wavedex.store.files import Files
 
 INDEXES = 4
 

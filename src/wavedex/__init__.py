@@ -41,8 +41,8 @@ from wavedex.index import (
 )
 from wavedex.index.opening import open_index
 from wavedex.index.tuning import Tuning, tune
-from wavedex.store.codes import split_codes
-from wavedex.store.server_address import trust_server
+from wavedex.rows.codes import split_codes
+from wavedex.store.databases.server_address import trust_server
 
 __version__ = "0.1.0"
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterable
 
-from wavedex.store.access import AnyFiles
+from wavedex.files.contract import AnyFiles
 
 LEASE_S = 1200
 """How long a lease runs.

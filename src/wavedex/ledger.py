@@ -24,11 +24,11 @@ import pyarrow as pa
 import xxhash
 
 from wavedex.errors import Damaged
+from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.files.names import check_part_file
 from wavedex.plan.slot_set import Slots, first_of, slots_before, slots_from, slots_of
-from wavedex.store.access import AnyFiles, FileRef
-from wavedex.store.arrays import read_arrays, write_arrays
-from wavedex.store.arrow import to_numpy
-from wavedex.store.names import check_part_file
+from wavedex.rows.arrays import read_arrays, write_arrays
+from wavedex.rows.arrow import to_numpy
 
 LINES_MAX = 1024
 """How many slots have a line in the manifest; one more, and all are written to a segment. Some forty bytes each."""

@@ -28,12 +28,9 @@ from wavedex.errors import (
     NotOurs,
     WavedexError,
 )
-from wavedex.leases import leased_commits, take_lease, useless_leases
-from wavedex.ledger import Ledger, Segment
-from wavedex.plan.slot_set import NO_SLOTS, slots_to_json, union
-from wavedex.store import names as own_names
-from wavedex.store.access import AnyFiles, FileRef
-from wavedex.store.names import (
+from wavedex.files import names as own_names
+from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.files.names import (
     base_of,
     commit_of,
     draft_name,
@@ -43,6 +40,9 @@ from wavedex.store.names import (
     is_part_file,
     manifest_name,
 )
+from wavedex.leases import leased_commits, take_lease, useless_leases
+from wavedex.ledger import Ledger, Segment
+from wavedex.plan.slot_set import NO_SLOTS, slots_to_json, union
 from wavedex.store.part import Part, Slots, check_claims, from_ranges, to_ranges
 
 LOG, DATA, LOCK, STAGED = own_names.LOG, own_names.DATA, own_names.LOCK, own_names.STAGED

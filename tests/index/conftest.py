@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from postgresql_server import Server
 
-from wavedex.store import parquet
+from wavedex.store.sorted import parquet
 
 collect_ignore = ["toy_package.py"]
 """A module of somebody else's, which registers itself wherever it is imported, and once is enough."""

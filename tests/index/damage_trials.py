@@ -27,8 +27,8 @@ from wavedex.errors import (
     PreparationOwed,
     WavedexError,
 )
+from wavedex.files.local import Files
 from wavedex.log import Log
-from wavedex.store.files import Files
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.string()), ("n", pa.int64())])
 LIVES = pa.schema([("k", pa.string()), ("b", pa.int64()), ("e", pa.int64()), ("v", pa.string())])

@@ -12,8 +12,8 @@ import xxhash
 from test_crashes import make, rows_of, table
 
 import wavedex as wx
+from wavedex.files.local import Files
 from wavedex.log import Log
-from wavedex.store.files import Files
 
 SLOTS = range(1, 7)
 

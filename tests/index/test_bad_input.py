@@ -22,9 +22,9 @@ from ways import PARQUET, WAYS, told
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
+from wavedex.files.local import Files
 from wavedex.log import Log
 from wavedex.plan import SCHEMES
-from wavedex.store.files import Files
 from wavedex.testing.disks import FullDisk, WatchedDisk
 from wavedex.testing.oracle import Oracle, same_rows
 
@@ -708,7 +708,7 @@ def test_an_index_in_a_folder_that_cannot_be_written_to_is_read_and_refuses_to_c
 
 HOLD = """
 import sys
-from wavedex.store.files import Files
+from wavedex.files.local import Files
 
 with Files(sys.argv[1]).lock("lock"):
     print("held", flush=True)

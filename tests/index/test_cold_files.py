@@ -16,8 +16,8 @@ from page_cache import files_of, forget, resident_pages
 
 import wavedex as wx
 from wavedex.errors import DiskFailed
-from wavedex.store import parquet
-from wavedex.store.files import FileRef, Files
+from wavedex.files.local import FileRef, Files
+from wavedex.store.sorted import parquet
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("e", pa.int64()), ("s", pa.string())])

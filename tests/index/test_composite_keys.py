@@ -20,7 +20,7 @@ from ways import WAYS
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.store.composite import CompositeKey
+from wavedex.rows.composite import CompositeKey
 from wavedex.testing.oracle import Oracle, same_rows
 
 SCHEMA = pa.schema(

@@ -16,12 +16,12 @@ from damage_trials import KEYS, LAST, MAKERS, WAVE_WRITES, answers, make_wave, r
 
 import wavedex as wx
 from wavedex import errors
+from wavedex.files.local import FileRef, Files
 from wavedex.index.appending import append
 from wavedex.index.staging import gather, stage
 from wavedex.log import Log
-from wavedex.store.files import FileRef, Files
 from wavedex.store.formats import open_shard
-from wavedex.store.packed import PackedShard
+from wavedex.store.sorted.packed import PackedShard
 
 ROUNDS = 1
 """How often each damage is tried on each kind of file; `python tests/index/damage_trials.py FOLDER CASE 20` tries more."""
@@ -244,7 +244,7 @@ def test_a_file_is_checked_once_however_often_it_is_opened(tmp_path):
 LIMITED = """
 import os, resource, sys
 import wavedex as wx
-from wavedex.store.files import FileRef, Files
+from wavedex.files.local import FileRef, Files
 from wavedex.store.formats import open_shard
 
 path, what = sys.argv[1:]

@@ -16,8 +16,8 @@ import pytest
 import wavedex as wx
 from wavedex import errors
 from wavedex.index import readable
-from wavedex.store import parquet
-from wavedex.store.codes import WORDS_MAX
+from wavedex.rows.codes import WORDS_MAX
+from wavedex.store.sorted import parquet
 
 ROWS = WORDS_MAX + 5_000
 SCHEMA = pa.schema(
@@ -110,8 +110,8 @@ def test_wrong_codes_are_found(tmp_path):
     index.verify()
     # Codes of other rows under a checksum that is right, as a writer with a mistake would leave them.
     from wavedex.log import Log
-    from wavedex.store import open_shard
-    from wavedex.store.arrays import read_arrays, write_arrays
+    from wavedex.rows.arrays import read_arrays, write_arrays
+    from wavedex.store.formats import open_shard
 
     part = next(part for sub in Log(index.storage).latest().shown.values() for part in sub.parts)
     name = part.files["directory"].name

@@ -13,8 +13,8 @@ import pytest
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.store import entries
-from wavedex.store.files import Files
+from wavedex.files.local import Files
+from wavedex.rows import entries
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
 

@@ -16,7 +16,7 @@ import wavedex as wx
 from wavedex.errors import BadName, BadTime, MissingColumn, PackageMissing, SchemaMismatch
 from wavedex.index import duckdb_view, polars_frame
 from wavedex.index.polars_frame import ends_of
-from wavedex.store import packed
+from wavedex.store.sorted import packed
 
 SCHEMA = pa.schema(
     [

@@ -12,8 +12,8 @@ from test_crashes import DISKS, WINDOW, answers, crash_everywhere, make, rows_of
 from ways import SQLITE, WAYS
 
 import wavedex as wx
+from wavedex.files.local import Files
 from wavedex.log import LOCK
-from wavedex.store.files import Files
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("who", pa.string()), ("t", pa.int64()), ("text", pa.string())])

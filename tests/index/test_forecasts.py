@@ -5,8 +5,8 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
+from wavedex.files.local import Files
 from wavedex.plan import METHODS, SCHEMES
-from wavedex.store.files import Files
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.int64())])
 LIVES = pa.schema([("k", pa.int64()), ("b", pa.int64()), ("e", pa.int64()), ("v", pa.int64())])

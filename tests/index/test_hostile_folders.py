@@ -15,14 +15,14 @@ from test_crashes import make, rows_of, table
 
 import wavedex as wx
 from wavedex.errors import Damaged, NotOurs, RootMissing, WavedexError
+from wavedex.files.contract import FileRef
+from wavedex.files.local import Files
+from wavedex.files.remote import RemoteFiles
+from wavedex.files.spread import MARK
 from wavedex.log import Log
-from wavedex.store.access import FileRef
-from wavedex.store.files import Files
+from wavedex.store.databases.postgresql import Table
+from wavedex.store.databases.server import Address
 from wavedex.store.part import SLOTS_MAX
-from wavedex.store.postgresql import Table
-from wavedex.store.remote import RemoteFiles
-from wavedex.store.server import Address
-from wavedex.store.spread import MARK
 
 
 @pytest.fixture(scope="module")

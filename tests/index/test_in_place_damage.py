@@ -9,8 +9,8 @@ import pytest
 
 import wavedex as wx
 from wavedex.errors import Damaged
-from wavedex.store import records
-from wavedex.store.reading import Shard
+from wavedex.store.growing import records
+from wavedex.store.shard import Shard
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.int64())])
 LIVES = pa.schema([("k", pa.int64()), ("b", pa.int64()), ("e", pa.int64()), ("v", pa.int64())])

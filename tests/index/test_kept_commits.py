@@ -8,8 +8,8 @@ from stream_oracle import EVERY, SCHEMA, rows
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
+from wavedex.files.local import Files
 from wavedex.log import Log
-from wavedex.store.files import Files
 
 
 @pytest.fixture(autouse=True)

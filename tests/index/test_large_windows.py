@@ -16,9 +16,9 @@ from test_crashes import make as make_small
 import wavedex as wx
 from wavedex import errors, ledger
 from wavedex.engine.technique import TECHNIQUES
+from wavedex.files.local import Files
 from wavedex.log import LOG, Manifest
 from wavedex.plan.slot_set import SPAN_MAX
-from wavedex.store.files import Files
 from wavedex.testing.oracle import Oracle, same_rows
 
 DAY = 86_400

@@ -12,10 +12,10 @@ from stream_oracle import EVERY, SCHEMA, bag, rows
 from test_crashes import unnamed_files
 
 import wavedex as wx
+from wavedex.files.local import Files
 from wavedex.index.appending import append
 from wavedex.index.staging import gather, stage
 from wavedex.log import LOG, Log
-from wavedex.store.files import Files
 from wavedex.testing.disks import Crash, CrashingDisk
 
 WINDOW = 4

@@ -12,9 +12,9 @@ from test_crashes import DISKS, WINDOW, answers, crash_everywhere, make, rows_of
 from ways import SQLITE, WAYS
 
 import wavedex as wx
+from wavedex.files.local import Files
 from wavedex.index.migrating import STRATEGIES
 from wavedex.log import Log
-from wavedex.store.files import Files
 from wavedex.testing.disks import FullDisk
 from wavedex.testing.oracle import same_rows
 
@@ -292,7 +292,7 @@ def test_a_shorter_window_does_not_stop_a_stream(tmp_path):
 def test_a_place_where_files_cannot_change_is_refused_before_anything_is_committed(tmp_path):
     from pyarrow import fs
 
-    from wavedex.store.remote import RemoteFiles
+    from wavedex.files.remote import RemoteFiles
 
     system = fs.SubTreeFileSystem(str(tmp_path), fs.LocalFileSystem())
     around = wx.Surroundings(files=lambda path: RemoteFiles(system, "x"))

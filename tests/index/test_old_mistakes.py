@@ -15,7 +15,7 @@ from ways import WAYS
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.store.files import Files
+from wavedex.files.local import Files
 
 S = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
 

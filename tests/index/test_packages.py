@@ -42,11 +42,11 @@ from test_crashes import DISKS, crash_everywhere, unnamed_files
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
+from wavedex.files.remote import RemoteFiles
 from wavedex.plan import SCHEMES
-from wavedex.store import sql
+from wavedex.store.databases import sql
 from wavedex.store.formats import FORMATS, register
 from wavedex.store.package import Format
-from wavedex.store.remote import RemoteFiles
 from wavedex.testing.disks import WatchedDisk
 from wavedex.testing.oracle import same_rows
 
@@ -63,8 +63,8 @@ SQLITE = {name: how for name, how in HOW.items() if how["format"] == "sqlite"}
 def small_pieces(monkeypatch):
     """A few rows are read in several pieces."""
     monkeypatch.setattr(sql, "PIECE_ROWS", 3)
-    monkeypatch.setattr("wavedex.store.sqlite.PIECE_ROWS", 3)
-    monkeypatch.setattr("wavedex.store.sqlite.KEYS_AT_ONCE", 2)
+    monkeypatch.setattr("wavedex.store.databases.sqlite.PIECE_ROWS", 3)
+    monkeypatch.setattr("wavedex.store.databases.sqlite.KEYS_AT_ONCE", 2)
 
 
 # -- every scheme ---------------------------------------------------------------------------------

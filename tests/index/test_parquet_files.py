@@ -15,7 +15,7 @@ import pytest
 from ways import PARQUET
 
 import wavedex as wx
-from wavedex.store import parquet
+from wavedex.store.sorted import parquet
 from wavedex.testing.oracle import Oracle, same_rows
 
 SCHEMA = pa.schema(

@@ -33,12 +33,13 @@ from postgresql_server import Server, missing
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
+from wavedex.files.local import Files
+from wavedex.files.remote import RemoteFiles
 from wavedex.index import held as held_index
 from wavedex.log import DATA
-from wavedex.store import Files, sql
-from wavedex.store.remote import RemoteFiles
-from wavedex.store.server import Session
-from wavedex.store.server_address import Address
+from wavedex.store.databases import sql
+from wavedex.store.databases.server import Session
+from wavedex.store.databases.server_address import Address
 from wavedex.testing.disks import Crash, CrashingDisk
 from wavedex.testing.oracle import Oracle, same_rows
 

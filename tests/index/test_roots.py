@@ -13,10 +13,10 @@ from test_crashes import SCHEMA, WINDOW, answers, rows_of, table
 from ways import WAYS
 
 import wavedex as wx
+from wavedex.files.local import Files
+from wavedex.files.spread import MARK
 from wavedex.index.readable import read_together
 from wavedex.plan import SCHEMES
-from wavedex.store.files import Files
-from wavedex.store.spread import MARK
 from wavedex.testing.disks import Crash
 from wavedex.testing.oracle import Oracle, same_rows
 

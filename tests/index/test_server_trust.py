@@ -20,8 +20,8 @@ from postgresql_server import missing
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.store import server_address
-from wavedex.store.server_address import Address, Trust
+from wavedex.store.databases import server_address
+from wavedex.store.databases.server_address import Address, Trust
 
 pytest.importorskip("adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed")
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())

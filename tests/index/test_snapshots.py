@@ -9,8 +9,8 @@ import pytest
 from ways import WAYS
 
 import wavedex as wx
+from wavedex.files.local import Files
 from wavedex.log import Log
-from wavedex.store.files import Files
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 

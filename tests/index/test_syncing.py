@@ -10,8 +10,8 @@ import pytest
 
 import wavedex as wx
 from wavedex.errors import DiskFull
+from wavedex.files.contract import name_refusal
 from wavedex.log import DATA, Log
-from wavedex.store.access import name_refusal
 from wavedex.testing.disks import WatchedDisk
 
 SCHEMA = pa.schema([("k", pa.int64()), ("b", pa.int64()), ("e", pa.int64()), ("s", pa.string())])

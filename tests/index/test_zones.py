@@ -10,7 +10,7 @@ import pytest
 
 import wavedex as wx
 from wavedex.errors import BadDefinition, BadKey, BadTime, SchemaMismatch
-from wavedex.store.keys import key_type
+from wavedex.rows.keys import key_type
 
 ZONES = ["UTC", "Asia/Kolkata", "America/New_York", "Europe/Berlin"]
 KINDS = ["wave", "lifetime"]

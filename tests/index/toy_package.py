@@ -12,11 +12,13 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition
-from wavedex.store import AnyFiles, EntrySpec, Part, Range, Shard
+from wavedex.files.contract import AnyFiles
+from wavedex.rows.entries import EntrySpec
+from wavedex.rows.pieces import Pieces
 from wavedex.store.formats import register
 from wavedex.store.package import Format
-from wavedex.store.part import Slots
-from wavedex.store.pieces import Pieces
+from wavedex.store.part import Part, Slots
+from wavedex.store.shard import Range, Shard
 
 
 def build(files: AnyFiles, spec: EntrySpec, stem: str, rows: Pieces, held: Slots) -> Part:

@@ -6,7 +6,7 @@ import pytest
 
 from wavedex.errors import BadDefinition, BadGrid, UnknownScheme
 from wavedex.plan import METHODS, GridState, allowed, grid, grid_table
-from wavedex.plan.partition import Partition
+from wavedex.plan.grids.partition import Partition
 
 TABLE_2 = {  # insertion times, deletion times, recluster?
     "rebuild": ("round-robin", "round-robin", True),

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from wavedex.errors import BadDefinition
 from wavedex.plan import SCHEMES, Delete, WaveState, apply, plan_fold, scheme, size_ratio
-from wavedex.plan.sizes import walk
+from wavedex.plan.waves.sizes import walk
 
 WEIGHING = [name for name in SCHEMES if SCHEMES[name].weighs]
 SIZES = st.lists(st.sampled_from([0, 0, 0, 1, 2, 3, 10, 50]), min_size=1, max_size=60)

@@ -12,7 +12,7 @@ import pyarrow.fs as pafs
 import pytest
 from remote_places import S3, Place, place_of
 
-from wavedex.store.remote import RemoteFiles
+from wavedex.files.remote import RemoteFiles
 
 HERE = Path(__file__).parent
 

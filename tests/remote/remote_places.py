@@ -13,8 +13,9 @@ from typing import Any
 from obstore.store import LocalStore, MemoryStore
 
 import wavedex as wx
-from wavedex.store import AnyFiles, files_at
-from wavedex.store.objects import ObjectFiles
+from wavedex.files.address import files_at
+from wavedex.files.contract import AnyFiles
+from wavedex.files.objects import ObjectFiles
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import pyarrow as pa
 
 import wavedex as wx
+from wavedex.files.contract import AnyFiles
 from wavedex.log import DATA, Log
-from wavedex.store import AnyFiles
 from wavedex.testing.oracle import Oracle
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.string())])

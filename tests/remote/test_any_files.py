@@ -12,10 +12,11 @@ import pyarrow.fs as pafs
 import pytest
 
 from wavedex import errors
-from wavedex.store import AnyFiles, FileRef, Files, files_at
-from wavedex.store.access import LinkingFiles
-from wavedex.store.objects import ObjectFiles
-from wavedex.store.remote import RemoteFiles
+from wavedex.files.address import files_at
+from wavedex.files.contract import AnyFiles, FileRef, LinkingFiles
+from wavedex.files.local import Files
+from wavedex.files.objects import ObjectFiles
+from wavedex.files.remote import RemoteFiles
 
 
 @pytest.fixture

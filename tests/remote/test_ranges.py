@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
-from wavedex.store.remote import RemoteFiles
+from wavedex.files.remote import RemoteFiles
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.float64()), ("s", pa.string())])

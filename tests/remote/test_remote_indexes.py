@@ -32,11 +32,11 @@ from typer.testing import CliRunner
 import wavedex as wx
 from wavedex import errors
 from wavedex.cli import app
+from wavedex.files.address import files_at
+from wavedex.files.local import Files
+from wavedex.files.objects import ObjectFiles
+from wavedex.files.remote import RemoteFiles
 from wavedex.log import DATA, Log
-from wavedex.store import files_at
-from wavedex.store.files import Files
-from wavedex.store.objects import ObjectFiles
-from wavedex.store.remote import RemoteFiles
 from wavedex.testing.oracle import Oracle, same_rows
 
 # -- answers ----------------------------------------------------------------------------------------

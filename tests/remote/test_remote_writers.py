@@ -26,10 +26,10 @@ from remote_rows import (
 
 import wavedex as wx
 from wavedex import errors
+from wavedex.files.local import Sink
+from wavedex.files.names import manifest_name
+from wavedex.files.remote import RemoteFiles
 from wavedex.log import Log
-from wavedex.store.files import Sink
-from wavedex.store.names import manifest_name
-from wavedex.store.remote import RemoteFiles
 from wavedex.testing.disks import Crash
 from wavedex.testing.oracle import same_rows
 

@@ -14,10 +14,10 @@ from remote_rows import answers, filled, interrupted, interrupting, oracle_of, r
 
 import wavedex as wx
 from wavedex import errors
+from wavedex.files.names import staged_prefix, staged_stem
 from wavedex.index.appending import append
 from wavedex.index.staging import Staged, gather, stage
 from wavedex.log import STAGED_HOURS_KEPT, Log
-from wavedex.store.names import staged_prefix, staged_stem
 from wavedex.testing.oracle import same_rows
 
 

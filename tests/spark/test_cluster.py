@@ -20,8 +20,8 @@ import pytest
 from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
+from wavedex.files.local import Files
 from wavedex.log import Log
-from wavedex.store.files import Files
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 """Of the workers. Both are this machine; Spark starts a second attempt of a slow task on another host only."""
@@ -61,7 +61,7 @@ from wavedex.index import appending
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.wave import WaveIndex
 from wavedex.spark.frames import bring_frame
-from wavedex.store.files import Files
+from wavedex.files.local import Files
 
 base, master, java = sys.argv[1:4]
 os.chdir(base)  # The executors are elsewhere: a relative path must be the driver's.

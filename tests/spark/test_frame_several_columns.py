@@ -18,7 +18,7 @@ from wavedex import spark as wxs
 from wavedex.errors import NullKeys, SchemaMismatch
 from wavedex.spark.pipeline import read_pipeline
 from wavedex.spark.runner import run
-from wavedex.store.reading import shard_of
+from wavedex.store.shard import shard_of
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema(

@@ -15,12 +15,12 @@ from spark_rows import collected, create, rows, scanned
 import wavedex as wx
 from wavedex import spark as wxs
 from wavedex.errors import CommitGone, DiskFailed
+from wavedex.files.local import Files
 from wavedex.index import Surroundings
 from wavedex.leases import LEASE_S
 from wavedex.log import LOG
 from wavedex.spark.held_commit import HeldCommit, hold_newest
 from wavedex.spark.source import WavedexSource
-from wavedex.store.files import Files
 from wavedex.testing.oracle import same_rows
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"

@@ -26,8 +26,8 @@ from matrix import RUNS_ALL
 from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
+from wavedex.files.local import Files
 from wavedex.log import Log
-from wavedex.store.files import Files
 
 SEED = 20260103
 KILLS = 20 if RUNS_ALL else 6

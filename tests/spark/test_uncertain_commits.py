@@ -13,6 +13,8 @@ import pytest
 
 import wavedex as wx
 from wavedex.errors import CommitUncertain
+from wavedex.files.names import staged_stem
+from wavedex.files.remote import RemoteFiles
 from wavedex.index.appending import append
 from wavedex.index.arriving import Arriving
 from wavedex.index.staging import Staged, stage
@@ -20,8 +22,6 @@ from wavedex.log import Manifest
 from wavedex.spark import frames, source_write
 from wavedex.spark.source_write import Said
 from wavedex.spark.types import spark_schema
-from wavedex.store.names import staged_stem
-from wavedex.store.remote import RemoteFiles
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64())])
 

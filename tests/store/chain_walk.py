@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wavedex.store.bucketing import ROOMY
-from wavedex.store.chained import ChainedShard
-from wavedex.store.chaining import Chainer
-from wavedex.store.entries import EntrySpec
-from wavedex.store.files import Files
+from wavedex.files.local import Files
+from wavedex.rows.entries import EntrySpec
+from wavedex.store.growing.chain_rule import ROOMY
+from wavedex.store.growing.chain_updates import Chainer
+from wavedex.store.growing.chained import ChainedShard
 from wavedex.store.part import Part
 from wavedex.store.room import Sizes
 

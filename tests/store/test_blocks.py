@@ -10,13 +10,14 @@ import pytest
 import xxhash
 
 from wavedex.errors import TooLarge
-from wavedex.store import content, entries, order, xxh64
-from wavedex.store.content import hash_rows
-from wavedex.store.entries import EntrySpec
-from wavedex.store.order import sort_order, stable_order
-from wavedex.store.pieces import Piece, Pieces
-from wavedex.store.reading import Share, split_by_shard
-from wavedex.store.sorting import sort_rows
+from wavedex.rows import content, entries, order
+from wavedex.rows import hashes as xxh64
+from wavedex.rows.content import hash_rows
+from wavedex.rows.entries import EntrySpec
+from wavedex.rows.order import sort_order, stable_order
+from wavedex.rows.pieces import Piece, Pieces
+from wavedex.store.shard import Share, split_by_shard
+from wavedex.store.sorter import sort_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("s", pa.string())])
 SPEC = EntrySpec(SCHEMA, "k", "t")

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavedex.store.bucketing import ROOMY, Asked, cut, plan_buckets
+from wavedex.store.growing.chain_rule import ROOMY, Asked, cut, plan_buckets
 from wavedex.store.room import Sizes
 
 series = st.builds(Sizes, st.floats(1.05, 16.0), st.integers(1, 5), st.floats(1.0, 5.0))

@@ -15,12 +15,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from wavedex.errors import BadDefinition, Damaged
-from wavedex.store import open_shard
-from wavedex.store.chained import ChainedShard, Chains, build_chained, write_chains
-from wavedex.store.entries import EntrySpec
-from wavedex.store.files import Files
-from wavedex.store.formats import FORMATS
-from wavedex.store.growing import Buckets
+from wavedex.files.local import Files
+from wavedex.rows.entries import EntrySpec
+from wavedex.store.formats import FORMATS, open_shard
+from wavedex.store.growing.chained import ChainedShard, Chains, build_chained, write_chains
+from wavedex.store.growing.shard import Buckets
 from wavedex.store.package import Site
 from wavedex.store.part import Part
 from wavedex.store.room import Sizes

@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from test_matching import colliding
 
 from wavedex.errors import Damaged
-from wavedex.store import grower
-from wavedex.store.chained import ChainedShard
-from wavedex.store.chaining import Chainer
-from wavedex.store.content import hash_rows
-from wavedex.store.entries import EntrySpec
-from wavedex.store.files import Files
+from wavedex.files.local import Files
+from wavedex.rows.content import hash_rows
+from wavedex.rows.entries import EntrySpec
+from wavedex.store.growing import grower
+from wavedex.store.growing.chain_updates import Chainer
+from wavedex.store.growing.chained import ChainedShard
 from wavedex.store.package import Updatable
 from wavedex.store.room import Sizes
 from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, WatchedDisk

@@ -11,16 +11,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wavedex.store import grower, open_shard, parquet
-from wavedex.store.contiguous import ContiguousShard, build_contiguous
-from wavedex.store.entries import EntrySpec
-from wavedex.store.files import Files
-from wavedex.store.formats import FORMATS
-from wavedex.store.inplace import Updater
-from wavedex.store.packed import PackedShard
+from wavedex.files.local import Files
+from wavedex.rows.entries import EntrySpec
+from wavedex.rows.pieces import Pieces
+from wavedex.store.formats import FORMATS, open_shard
+from wavedex.store.growing import grower
+from wavedex.store.growing.contiguous import ContiguousShard, build_contiguous
+from wavedex.store.growing.inplace import Updater
 from wavedex.store.part import Part
-from wavedex.store.pieces import Pieces
 from wavedex.store.room import Sizes
+from wavedex.store.sorted import parquet
+from wavedex.store.sorted.packed import PackedShard
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.string())])
 SPEC = EntrySpec(SCHEMA, "k", "t")

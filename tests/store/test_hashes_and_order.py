@@ -11,11 +11,11 @@ import xxhash
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavedex.store.codes import seems_varied
-from wavedex.store.content import add_content, content_of, hash_rows, subtract_content
-from wavedex.store.keys import hash_strings
-from wavedex.store.order import bucket_starts, sort_order, spread_ranges, stable_order
-from wavedex.store.xxh64 import SEED, hash_bytes, hash_ints, hash_longs
+from wavedex.rows.codes import seems_varied
+from wavedex.rows.content import add_content, content_of, hash_rows, subtract_content
+from wavedex.rows.hashes import SEED, hash_bytes, hash_ints, hash_longs
+from wavedex.rows.keys import hash_strings
+from wavedex.rows.order import bucket_starts, sort_order, spread_ranges, stable_order
 
 LONG = st.integers(-(2**63), 2**63 - 1)
 INT = st.integers(-(2**31), 2**31 - 1)

@@ -14,9 +14,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from wavedex.store import matching
-from wavedex.store.content import hash_rows
-from wavedex.store.matching import match_rows
+from wavedex.rows import matching
+from wavedex.rows.content import hash_rows
+from wavedex.rows.matching import match_rows
 
 D = decimal.Decimal
 COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {

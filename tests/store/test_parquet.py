@@ -14,14 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 
 from wavedex.errors import Damaged
-from wavedex.store import parquet
-from wavedex.store.entries import EntrySpec
-from wavedex.store.files import Files
-from wavedex.store.groups import describe_groups
-from wavedex.store.parquet import ParquetShard, build_parquet
+from wavedex.files.local import Files
+from wavedex.rows.entries import EntrySpec
+from wavedex.rows.pieces import Pieces
 from wavedex.store.part import Part
-from wavedex.store.pieces import Pieces
-from wavedex.store.sorting import Layout, SortedRows, as_sorted, sort_rows, write_part
+from wavedex.store.sorted import parquet
+from wavedex.store.sorted.parquet import ParquetShard, build_parquet
+from wavedex.store.sorted.row_groups import describe_groups
+from wavedex.store.sorter import Layout, SortedRows, as_sorted, sort_rows, write_part
 
 SCHEMA = pa.schema(
     [

@@ -8,8 +8,8 @@ import json
 from hypothesis import given
 from hypothesis import strategies as st
 
+from wavedex.files.local import FileRef
 from wavedex.slots import Numbers
-from wavedex.store.files import FileRef
 from wavedex.store.part import Part, from_ranges, to_ranges
 
 slots = st.frozensets(st.integers(-20, 20), max_size=15)

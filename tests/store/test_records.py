@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from wavedex.errors import BadDefinition
-from wavedex.store.entries import EntrySpec
-from wavedex.store.records import RecordFormat
+from wavedex.rows.entries import EntrySpec
+from wavedex.store.growing.records import RecordFormat
 
 COLUMNS = {
     "k": (pa.int64(), st.integers(-(2**63), 2**63 - 1)),

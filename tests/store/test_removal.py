@@ -9,8 +9,8 @@ from _thread import start_new_thread
 
 import pytest
 
-from wavedex.store import files as files_module
-from wavedex.store.files import Files
+from wavedex.files import local as files_module
+from wavedex.files.local import Files
 
 
 @pytest.fixture

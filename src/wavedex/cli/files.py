@@ -16,7 +16,7 @@ import pyarrow.types as pt
 
 from wavedex.errors import WavedexError
 from wavedex.index.arriving import is_instant, is_local, to_instants
-from wavedex.store import compute as pc
+from wavedex.rows import compute as pc
 
 BLOCK_BYTES = 1 << 24
 """How much of a text is parsed at a time: a row must fit into it."""

@@ -19,7 +19,7 @@ from wavedex.cli.charts import LOWER, UPPER, bars, towers
 from wavedex.cli.plots import COLOURS, save_plot
 from wavedex.plan import SCHEMES, Scheme, SizeRatio, options_of, size_ratio
 from wavedex.plan import scheme as scheme_of
-from wavedex.plan.sizes import SlotSize, largest_window, slot_sizes
+from wavedex.plan.waves.sizes import SlotSize, largest_window, slot_sizes
 
 CHART_HEIGHT = 10
 

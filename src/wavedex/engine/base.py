@@ -15,11 +15,11 @@ import pyarrow as pa
 from wavedex.engine.homes import place
 from wavedex.engine.shard import Settled, ShardTask, Workshop, needs_writing, run_shard
 from wavedex.errors import Damaged, WriteFailed
+from wavedex.files.names import base_of, stem_prefix
 from wavedex.log import DATA, Manifest, SubIndex
 from wavedex.plan import Operation, apply
-from wavedex.store.names import base_of, stem_prefix
 from wavedex.store.part import Part
-from wavedex.store.reading import split_by_shard, split_keys
+from wavedex.store.shard import split_by_shard, split_keys
 
 
 class Rows(Protocol):

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from wavedex.crew import Crew, Task
-from wavedex.store.access import AnyFiles, FileRef
+from wavedex.files.contract import AnyFiles, FileRef
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
+from wavedex.files.names import folder_of
 from wavedex.log import SubIndex
-from wavedex.store.names import folder_of
 from wavedex.store.part import Part
 
 

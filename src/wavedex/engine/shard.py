@@ -21,25 +21,25 @@ from wavedex.engine.behind import synced_behind
 from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.homes import settled_homes
 from wavedex.engine.technique import Bench, Technique
+from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.files.names import data_stem, folder_of
 from wavedex.log import DATA, OPEN
 from wavedex.plan import Insert, Operation
 from wavedex.plan.slot_set import slots_of, union
+from wavedex.rows.arrow import empty_batch, to_arrow
+from wavedex.rows.entries import EntrySpec
+from wavedex.rows.order import I64, bucket_starts, stable_order
+from wavedex.rows.pieces import Pieces, concat
 from wavedex.slots import Slotting, distinct
-from wavedex.store import open_shard
-from wavedex.store.access import AnyFiles, FileRef
-from wavedex.store.arrow import empty_batch, to_arrow
-from wavedex.store.checking import CheckedParts
-from wavedex.store.entries import EntrySpec
-from wavedex.store.names import data_stem, folder_of
-from wavedex.store.order import I64, bucket_starts, stable_order
+from wavedex.store.checks import CheckedParts
+from wavedex.store.formats import open_shard
 from wavedex.store.package import Format, Site
-from wavedex.store.packed import build_packed
 from wavedex.store.part import Part, Slots
-from wavedex.store.pieces import Pieces, concat
 from wavedex.store.positions import Positioned, hidden_rows, write_hidden
-from wavedex.store.reading import Share, shard_of
 from wavedex.store.room import Sizes
+from wavedex.store.shard import Share, shard_of
 from wavedex.store.sifted import SiftedShard, above
+from wavedex.store.sorted.packed import build_packed
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ from pyspark.errors import PySparkException
 from wavedex.engine.base import Engine
 from wavedex.engine.shard import Settled, ShardTask, Workshop, run_shard
 from wavedex.errors import SparkFailed, WavedexError
-from wavedex.store.server_address import Trust
+from wavedex.store.databases.server_address import Trust
 
 _TOLD = (WavedexError, pa.ArrowException, MemoryError, FileNotFoundError)
 """What `Engine.run` has names for."""

@@ -20,19 +20,18 @@ import pyarrow as pa
 
 from wavedex.engine.draft import Draft
 from wavedex.errors import TooLarge, UnknownScheme
+from wavedex.files.contract import AnyFiles
 from wavedex.plan.slot_set import NO_SLOTS, first_of, slots_key, slots_of, union
+from wavedex.rows.arrow import empty_batch
+from wavedex.rows.entries import Columns, EntrySpec
+from wavedex.rows.pieces import Piece, Pieces, concat
 from wavedex.slots import Slotting, distinct
-from wavedex.store import open_shard
-from wavedex.store.access import AnyFiles
-from wavedex.store.arrow import empty_batch
-from wavedex.store.checking import CheckedParts
-from wavedex.store.entries import Columns, EntrySpec
-from wavedex.store.formats import FORMATS
+from wavedex.store.checks import CheckedParts
+from wavedex.store.formats import FORMATS, open_shard
 from wavedex.store.package import Format, Site, Updatable
 from wavedex.store.part import Part, Slots
-from wavedex.store.pieces import Piece, Pieces, concat
 from wavedex.store.positions import hidden_rows
-from wavedex.store.reading import Shard
+from wavedex.store.shard import Shard
 from wavedex.store.sifted import SiftedShard, above
 
 

@@ -20,12 +20,12 @@ import pyarrow.types as pt
 from wavedex import slots as slotting
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import PLAIN, Definition
-from wavedex.index.tables import to_table
 from wavedex.plan.slot_set import slots_of
-from wavedex.store import compute as pc
-from wavedex.store.arrow import empty_batch, to_arrow, to_numpy
-from wavedex.store.content import add_content, hash_rows
-from wavedex.store.entries import one_batch
+from wavedex.rows import compute as pc
+from wavedex.rows.arrow import empty_batch, to_arrow, to_numpy
+from wavedex.rows.content import add_content, hash_rows
+from wavedex.rows.entries import one_batch
+from wavedex.rows.tables import to_table
 from wavedex.store.part import Part
 
 I64 = npt.NDArray[np.int64]

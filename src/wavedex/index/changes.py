@@ -16,18 +16,19 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import CommitGone
+from wavedex.files.contract import AnyFiles
+from wavedex.files.names import manifest_name
 from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN
 from wavedex.index.wave_definition import WaveDefinition, window_of
 from wavedex.log import Log, Manifest
 from wavedex.plan.slot_set import NO_SLOTS, slots_key, union
-from wavedex.store import AnyFiles, Part, open_shard
-from wavedex.store.arrow import to_arrow
-from wavedex.store.checking import CheckedParts
-from wavedex.store.entries import one_batch
-from wavedex.store.matching import match_rows
-from wavedex.store.names import manifest_name
+from wavedex.rows.arrow import to_arrow
+from wavedex.rows.entries import one_batch
+from wavedex.rows.matching import match_rows
+from wavedex.store.checks import CheckedParts
+from wavedex.store.formats import open_shard
 from wavedex.store.package import Open
-from wavedex.store.part import Slots, to_ranges
+from wavedex.store.part import Part, Slots, to_ranges
 
 
 @dataclass(frozen=True)

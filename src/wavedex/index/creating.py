@@ -10,16 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 
 from wavedex.errors import AlreadyExists, BadDefinition, ConcurrentWrite, NotAnIndex
+from wavedex.files import names
+from wavedex.files.contract import AnyFiles
+from wavedex.files.names import DEFINITION
+from wavedex.files.spread import SpreadFiles
 from wavedex.index.definition import Definition, read_definition
 from wavedex.index.life_definition import LifeDefinition
 from wavedex.index.roots import all_files
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.wave_definition import WaveDefinition
 from wavedex.log import DATA, LOCK, LOG, Log, Manifest
-from wavedex.store import names
-from wavedex.store.access import AnyFiles
-from wavedex.store.names import DEFINITION
-from wavedex.store.spread import SpreadFiles
 
 KINDS: tuple[type[Definition], ...] = (WaveDefinition, LifeDefinition)
 """The kinds of index that there are."""

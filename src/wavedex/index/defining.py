@@ -17,13 +17,13 @@ import pyarrow.types as pt
 from wavedex import slots
 from wavedex.clock import SECOND_NS
 from wavedex.errors import BadDefinition, BadTime, MissingColumn, UnknownScheme
+from wavedex.files.address import files_at
 from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, whole_number, window_of
 from wavedex.index.wave_definition import WaveDefinition
 from wavedex.plan import SCHEMES, options_of
-from wavedex.store.address import files_at
-from wavedex.store.arrow import to_arrow
-from wavedex.store.content import hash_rows
-from wavedex.store.entries import END_COLUMN, SLOT_COLUMN
+from wavedex.rows.arrow import to_arrow
+from wavedex.rows.content import hash_rows
+from wavedex.rows.entries import END_COLUMN, SLOT_COLUMN
 from wavedex.store.formats import FORMATS, find_format, name_of
 
 SIZES_MAX = 100_000

@@ -29,16 +29,16 @@ from wavedex.errors import (
     NewerFormat,
     OlderFormat,
 )
+from wavedex.files.contract import AnyFiles, needs_local_disk
+from wavedex.files.names import DEFINITION
 from wavedex.log import BAD_JSON, Manifest, SubIndex
 from wavedex.plan import Layout, Operation, apply, operation_from_json
 from wavedex.plan.slot_set import SPAN_MAX
-from wavedex.store.access import AnyFiles, needs_local_disk
-from wavedex.store.entries import EntrySpec
+from wavedex.rows.entries import EntrySpec
 from wavedex.store.formats import Format, find_format
-from wavedex.store.names import DEFINITION
 from wavedex.store.part import Part, Slots
-from wavedex.store.reading import Range, Shard
 from wavedex.store.room import Sizes
+from wavedex.store.shard import Range, Shard
 
 FORMAT = 5
 """The format version that this code writes. Readers refuse any other."""

@@ -25,12 +25,12 @@ import pyarrow.types as pt
 from wavedex.clock import DAY_NS
 from wavedex.errors import BadName, SchemaMismatch
 from wavedex.extras import require
+from wavedex.files.contract import Pin
+from wavedex.files.names import manifest_name
 from wavedex.index.readable import stream_targets, words_of
-from wavedex.store import packed, parquet
-from wavedex.store.access import Pin
-from wavedex.store.arrow import empty_batch
-from wavedex.store.names import manifest_name
-from wavedex.store.reading import Range
+from wavedex.rows.arrow import empty_batch
+from wavedex.store.shard import Range
+from wavedex.store.sorted import packed, parquet
 
 if TYPE_CHECKING:
     from wavedex.index.definition import Target

@@ -15,12 +15,12 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import EraseUnfinished, PreparationOwed
+from wavedex.files.contract import AnyFiles
 from wavedex.index.arriving import nothing
 from wavedex.index.definition import Definition
 from wavedex.index.snapshot import Snapshot, open_newest
 from wavedex.index.writer import PATIENCE_S, Writer
 from wavedex.log import Log, Manifest
-from wavedex.store import AnyFiles
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, MissingColumn, RecordGone, SchemaMismatch
-from wavedex.store import compute as pc
-from wavedex.store.arrow import to_arrow, to_numpy
+from wavedex.rows import compute as pc
+from wavedex.rows.arrow import to_arrow, to_numpy
 
 if TYPE_CHECKING:
     from wavedex.index.definition import Definition

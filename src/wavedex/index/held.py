@@ -14,6 +14,8 @@ import xxhash
 
 from wavedex.crew import let_go
 from wavedex.errors import BadDefinition, CommitGone, Damaged
+from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.files.names import DEFINITION, manifest_name
 from wavedex.index import erasing
 from wavedex.index.definition import changed_since
 from wavedex.index.erasing import Erased
@@ -24,10 +26,8 @@ from wavedex.index.snapshot import Snapshot
 from wavedex.index.verify import find_damage
 from wavedex.index.writer import PATIENCE_S, D, Writer
 from wavedex.log import LOG, Log, Manifest
-from wavedex.store.access import AnyFiles, FileRef
-from wavedex.store.checking import CheckedParts
-from wavedex.store.names import DEFINITION, manifest_name
-from wavedex.store.reading import Shard
+from wavedex.store.checks import CheckedParts
+from wavedex.store.shard import Shard
 
 
 class Held(Readable, Generic[D]):

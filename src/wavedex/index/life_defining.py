@@ -26,7 +26,7 @@ from wavedex.index.defining import (
 from wavedex.index.definition import whole_number
 from wavedex.index.life_definition import METHOD_UPDATES, LifeDefinition
 from wavedex.plan import allowed, find_method
-from wavedex.plan.partition import CHRONOLOGICAL, WAVE
+from wavedex.plan.grids.partition import CHRONOLOGICAL, WAVE
 from wavedex.store.formats import find_format, name_of
 
 REFRESHES_MAX = 100_000

@@ -25,9 +25,9 @@ from wavedex.index.definition import Definition, State, whole_number
 from wavedex.index.life_view import LifeView
 from wavedex.log import Manifest, SubIndex
 from wavedex.plan import Grid, GridState, grid
+from wavedex.rows.arrow import to_arrow
+from wavedex.rows.entries import END_COLUMN, EntrySpec
 from wavedex.slots import Ordinals
-from wavedex.store.arrow import to_arrow
-from wavedex.store.entries import END_COLUMN, EntrySpec
 from wavedex.store.room import Sizes
 from wavedex.store.sifted import above
 

@@ -17,12 +17,12 @@ import pyarrow as pa
 from wavedex.ends import Ends
 from wavedex.index.definition import Target
 from wavedex.log import Manifest
-from wavedex.plan.intervals import Intervals
+from wavedex.plan.grids.intervals import Intervals
 from wavedex.plan.slot_set import first_of, last_of, union
-from wavedex.store.arrow import number_view
-from wavedex.store.entries import EntrySpec
+from wavedex.rows.arrow import number_view
+from wavedex.rows.entries import EntrySpec
 from wavedex.store.part import Part, Slots
-from wavedex.store.reading import Range, Shard
+from wavedex.store.shard import Range, Shard
 from wavedex.store.sifted import Keep, SiftedShard, above
 
 _FAR = 2**63

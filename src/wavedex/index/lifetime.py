@@ -20,6 +20,7 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, NotAnIndex
+from wavedex.files.contract import AnyFiles
 from wavedex.index import life_feeding, life_migrating, refreshing, retracting
 from wavedex.index.appending import Bring
 from wavedex.index.arriving import Arriving, arrive, fit, nothing, settle
@@ -36,7 +37,6 @@ from wavedex.index.retracting import Retracted
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.turns import turn_of
 from wavedex.log import Manifest
-from wavedex.store.access import AnyFiles
 
 _ON_SPARK = "wavedex.spark.refreshing"
 """Who refreshes with data frames of Spark; imported when one comes, so that nothing here knows Spark."""

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from wavedex.files.names import ledger_stem
 from wavedex.index.wave_definition import WaveDefinition, state_of
 from wavedex.index.writer import Writer, add_counts
 from wavedex.ledger import Ledger
 from wavedex.log import OPEN, Manifest
 from wavedex.plan import Delete, Drop, Plan, WaveState, plan_fold, without
 from wavedex.plan.slot_set import slots_of
-from wavedex.store.names import ledger_stem
 
 
 class WaveWriter(Writer[WaveDefinition]):

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from wavedex.files.opened import AT_ONCE_MAX
+from wavedex.rows.codes import dictionary_of, shared_words
 from wavedex.store.blame import raise_blamed
-from wavedex.store.codes import dictionary_of, shared_words
-from wavedex.store.opened import AT_ONCE_MAX
-from wavedex.store.reading import Shard, shard_of_one
+from wavedex.store.shard import Shard, shard_of_one
 
 if TYPE_CHECKING:
     from wavedex.index.definition import Target

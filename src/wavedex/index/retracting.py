@@ -24,12 +24,12 @@ from wavedex.index.life_view import LifeView
 from wavedex.index.refreshing import LifeWriter, check_forwards, into_delta
 from wavedex.index.snapshot import Snapshot, open_newest
 from wavedex.log import Manifest
-from wavedex.store.arrow import empty_batch, to_arrow
-from wavedex.store.matching import match_rows
-from wavedex.store.order import stable_order
+from wavedex.rows.arrow import empty_batch, to_arrow
+from wavedex.rows.matching import match_rows
+from wavedex.rows.order import stable_order
+from wavedex.rows.pieces import concat
 from wavedex.store.part import Slots
-from wavedex.store.pieces import concat
-from wavedex.store.reading import split_by_shard
+from wavedex.store.shard import split_by_shard
 
 Hides = dict[int, dict[tuple[str, int], pa.RecordBatch]]
 """Rows to hide: by shard, and by the name of a sub-index and the place of a part in it."""

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from wavedex.errors import RootMissing
+from wavedex.files.contract import AnyFiles
+from wavedex.files.names import folder_of
+from wavedex.files.spread import SpreadFiles
 from wavedex.index.definition import Definition
 from wavedex.index.surroundings import Surroundings
 from wavedex.log import DATA, Manifest
 from wavedex.plan.slot_set import union
 from wavedex.slots import Slotting
-from wavedex.store.access import AnyFiles
-from wavedex.store.names import folder_of
 from wavedex.store.part import to_ranges
-from wavedex.store.spread import SpreadFiles
 
 
 def all_files(own: AnyFiles, definition: Definition, around: Surroundings) -> AnyFiles:

@@ -15,18 +15,20 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import BadKey, Damaged, MissingColumn
+from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.files.names import folder_of, manifest_name
+from wavedex.files.opened import Seek, disk_faults, finish, together, waits
 from wavedex.index.definition import Definition, Target, View
 from wavedex.index.following import follow as fetch_records
 from wavedex.index.html import to_html
 from wavedex.index.readable import Readable, call_all
 from wavedex.log import Manifest
-from wavedex.store import AnyFiles, FileRef, Part, Shard, open_shard
-from wavedex.store.checking import CheckedParts
-from wavedex.store.keys import Plain
-from wavedex.store.names import folder_of, manifest_name
-from wavedex.store.opened import Seek, disk_faults, finish, together, waits
-from wavedex.store.reading import split_keys
-from wavedex.store.sparse import KEYS_MANY
+from wavedex.rows.keys import Plain
+from wavedex.store.checks import CheckedParts
+from wavedex.store.formats import open_shard
+from wavedex.store.part import Part
+from wavedex.store.shard import Shard, split_keys
+from wavedex.store.sparse.shards import KEYS_MANY
 
 SELECTIONS_MAX = 1024
 """For how many shards and spans of time a snapshot remembers whom to ask."""

@@ -16,16 +16,16 @@ import pyarrow as pa
 
 from wavedex.engine.technique import born_in
 from wavedex.errors import CommitUncertain, ConcurrentWrite
+from wavedex.files.contract import AnyFiles
+from wavedex.files.names import base_of, brought_stem, folder_of
 from wavedex.index.arriving import NO_ROWS, Arriving, Found, arrive, no_keys, nothing
 from wavedex.index.definition import Definition
 from wavedex.log import Log
+from wavedex.rows.pieces import Pieces
 from wavedex.slots import distinct
-from wavedex.store.access import AnyFiles
-from wavedex.store.checking import CheckedParts
-from wavedex.store.names import base_of, brought_stem, folder_of
+from wavedex.store.checks import CheckedParts
 from wavedex.store.part import Part
-from wavedex.store.pieces import Pieces
-from wavedex.store.reading import split_by_shard
+from wavedex.store.shard import split_by_shard
 
 
 @contextmanager

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from wavedex.engine.base import Engine
 from wavedex.engine.local import LocalEngine
 from wavedex.engine.shard import Workshop
-from wavedex.store import AnyFiles, files_at
+from wavedex.files.address import files_at
+from wavedex.files.contract import AnyFiles
 
 
 @dataclass(frozen=True)

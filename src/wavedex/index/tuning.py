@@ -28,15 +28,15 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, BadSample
+from wavedex.files.address import files_at
+from wavedex.files.contract import AnyFiles
 from wavedex.index.arriving import arrive
-from wavedex.index.tables import to_table
 from wavedex.index.wave import WaveIndex
 from wavedex.index.wave_definition import WaveDefinition
-from wavedex.store.access import AnyFiles
-from wavedex.store.address import files_at
-from wavedex.store.contiguous import ContiguousShard, build_contiguous
-from wavedex.store.entries import one_batch
-from wavedex.store.inplace import Updater
+from wavedex.rows.entries import one_batch
+from wavedex.rows.tables import to_table
+from wavedex.store.growing.contiguous import ContiguousShard, build_contiguous
+from wavedex.store.growing.inplace import Updater
 from wavedex.store.part import Part
 from wavedex.store.room import Sizes
 

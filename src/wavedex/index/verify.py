@@ -12,10 +12,12 @@ from collections.abc import Iterator
 import numpy as np
 
 from wavedex.errors import Damaged, NotOurs, WavedexError
+from wavedex.files.contract import AnyFiles
 from wavedex.index.definition import Definition
 from wavedex.log import Manifest, SubIndex
 from wavedex.plan.slot_set import slots_of, union
-from wavedex.store import AnyFiles, Part, open_shard
+from wavedex.store.formats import open_shard
+from wavedex.store.part import Part
 
 _OUT_OF_REACH = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.ENOMEM}
 """What the system says of files that may be whole: they cannot be read now, or not by this user."""

@@ -19,6 +19,7 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import BadTime, NotAnIndex
+from wavedex.files.contract import AnyFiles
 from wavedex.index import appending, feeding, migrating
 from wavedex.index.appending import Appended, Bring
 from wavedex.index.arriving import Arriving, arrive
@@ -36,7 +37,6 @@ from wavedex.index.staging import read_rows
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.turns import turn_of
 from wavedex.index.wave_definition import WaveDefinition
-from wavedex.store.access import AnyFiles
 
 _ON_SPARK = "wavedex.spark.writing"
 """Who appends data frames of Spark; imported when one comes, so that nothing here knows Spark."""

@@ -24,11 +24,11 @@ from wavedex.plan import (
     scheme,
 )
 from wavedex.plan.slot_set import first_of, last_of, slots_of, union
+from wavedex.rows.arrow import to_arrow
+from wavedex.rows.entries import SLOT_COLUMN, EntrySpec
 from wavedex.slots import Ordinals, Slotting
-from wavedex.store.arrow import to_arrow
-from wavedex.store.entries import SLOT_COLUMN, EntrySpec
 from wavedex.store.part import Part, Slots
-from wavedex.store.reading import Shard
+from wavedex.store.shard import Shard
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -24,6 +24,8 @@ from wavedex.errors import (
     ServerNotTrusted,
     WavedexError,
 )
+from wavedex.files.contract import AnyFiles
+from wavedex.files.names import base_of
 from wavedex.index.arriving import Arriving, nothing
 from wavedex.index.definition import Definition, State, owed_by
 from wavedex.index.roots import check_roots
@@ -45,9 +47,7 @@ from wavedex.log import (
 )
 from wavedex.plan import Merge, Operation, operation_to_json
 from wavedex.plan.slot_set import Slots, slots_of
-from wavedex.store.access import AnyFiles
 from wavedex.store.formats import Format, find_format
-from wavedex.store.names import base_of
 from wavedex.store.part import Part
 
 OPEN_PARTS_MAX = 64

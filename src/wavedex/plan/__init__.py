@@ -3,12 +3,12 @@
 Pure functions of slot numbers. Imports nothing of ours but `wavedex.errors`.
 """
 
-from wavedex.plan.catalogue import SCHEMES, options_of, scheme
 from wavedex.plan.fold import plan_fold
-from wavedex.plan.grid import Grid, grid
-from wavedex.plan.grid_state import GridState
-from wavedex.plan.intervals import Intervals
-from wavedex.plan.methods import METHODS, allowed, find_method
+from wavedex.plan.grids.grid import Grid, grid
+from wavedex.plan.grids.intervals import Intervals
+from wavedex.plan.grids.methods import METHODS, allowed, find_method
+from wavedex.plan.grids.state import GridState
+from wavedex.plan.grids.touched import Touched, touched
 from wavedex.plan.operations import (
     Add,
     Amend,
@@ -29,11 +29,11 @@ from wavedex.plan.operations import (
 from wavedex.plan.operations import from_json as operation_from_json
 from wavedex.plan.operations import to_json as operation_to_json
 from wavedex.plan.promise import Promise, cycle_of, promise
-from wavedex.plan.sizes import SizeRatio, size_ratio
 from wavedex.plan.state import WaveState
 from wavedex.plan.table import grid_table, plan_table
-from wavedex.plan.touched import Touched, touched
-from wavedex.plan.wave import Scheme
+from wavedex.plan.waves.catalogue import SCHEMES, options_of, scheme
+from wavedex.plan.waves.sizes import SizeRatio, size_ratio
+from wavedex.plan.waves.wave import Scheme
 
 __all__ = [
     "METHODS",

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 
 from wavedex.plan.operations import Add, Build, Drop, Layout, Operation, Plan
 from wavedex.plan.state import WaveState
-from wavedex.plan.wave import Scheme
+from wavedex.plan.waves.wave import Scheme
 
 
 def plan_fold(

@@ -5,7 +5,7 @@ up, `wavedex plan` prints them. This module says what they are, how they are pri
 stored as JSON, and (`apply`) what they do to a layout, which is the map from a sub-index's name to
 the slots it holds, its time-set. Two of them, `Merge` and `Amend`, leave the layout as it is:
 engines use them, no planner plans them. Two more, `Insert` and `Examine`, are for the grids of
-variable lifetimes (`wavedex.plan.grid`), where a sub-index holds slots in which rows expire.
+variable lifetimes (`wavedex.plan.grids.grid`), where a sub-index holds slots in which rows expire.
 
 Knows slot numbers and names only: never rows, files or the clock.
 """

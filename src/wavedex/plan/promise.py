@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from wavedex.plan.wave import Scheme
+from wavedex.plan.waves.wave import Scheme
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 The figures of Appendix A keep counters beside the time-sets (`last`, `TempUsed`, `DaysToAdd`, `Z`).
 All of them can be read off the time-sets, so the state is the newest slot, the slots of each
 constituent and the slots of each temporary, and a state that was stored and read back is as good as
-the one that was not. Only schemes that weigh slots (`wavedex.plan.sized`) need one thing more, the
+the one that was not. Only schemes that weigh slots (`wavedex.plan.waves.sized`) need one thing more, the
 rows of those slots. `after` is the one step from state to state: it carries operations out on the
 layout alone.
 

@@ -14,13 +14,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from wavedex.errors import BadDefinition
-from wavedex.plan.grid import Grid
-from wavedex.plan.grid_state import GridState
+from wavedex.plan.grids.grid import Grid
+from wavedex.plan.grids.state import GridState
+from wavedex.plan.grids.touched import touched
 from wavedex.plan.operations import Layout, Plan
-from wavedex.plan.sizes import walk
 from wavedex.plan.state import WaveState
-from wavedex.plan.touched import touched
-from wavedex.plan.wave import Scheme
+from wavedex.plan.waves.sizes import walk
+from wavedex.plan.waves.wave import Scheme
 
 
 def plan_table(scheme: Scheme, until: int, sizes: Sequence[int] = ()) -> list[dict[str, Any]]:
@@ -29,7 +29,7 @@ def plan_table(scheme: Scheme, until: int, sizes: Sequence[int] = ()) -> list[di
     Raises BadDefinition where `until` is before slot W, since the first row is the first full
     window.
 
-    >>> from wavedex.plan.catalogue import scheme
+    >>> from wavedex.plan.waves.catalogue import scheme
     >>> plan_table(scheme("wata", 10, 4), until=11)[1]["ops"]
     ['add({11}, I4)']
     """
@@ -42,7 +42,7 @@ def grid_table(grid: Grid, until: int) -> list[dict[str, Any]]:
 
     Raises BadDefinition where `until` is before slot p.
 
-    >>> from wavedex.plan.grid import grid
+    >>> from wavedex.plan.grids.grid import grid
     >>> grid_table(grid("rebuild", 8, 2, 2), until=9)[1]["touched"]
     ['I1', 'I2', 'I3']
     """

@@ -22,6 +22,7 @@ from pyspark.sql.types import ArrayType
 from wavedex import errors
 from wavedex.engine.spark import spark_errors
 from wavedex.errors import WavedexError
+from wavedex.files.names import base_of, stem_prefix
 from wavedex.index.appending import Bring
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition
@@ -30,8 +31,7 @@ from wavedex.index.staging import Staged, clearing, gather, stage
 from wavedex.index.wave import WaveIndex
 from wavedex.log import DATA, Manifest
 from wavedex.spark.types import arrow_schema, spark_type
-from wavedex.store.names import base_of, stem_prefix
-from wavedex.store.server_address import Trust
+from wavedex.store.databases.server_address import Trust
 
 
 def bring_frame(index: WaveIndex, frame: DataFrame, slot: int | None) -> Bring:

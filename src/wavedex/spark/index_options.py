@@ -12,13 +12,13 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NoReturn
 
 from wavedex.errors import AlreadyExists, BadDefinition, BadTime, NotAnIndex, WavedexError
+from wavedex.files.local import Files
 from wavedex.index import Surroundings
 from wavedex.index.definition import Definition
 from wavedex.index.opening import open_index
 from wavedex.spark.kinds import Found, Kind
 from wavedex.spark.life_options import LifeOptions
 from wavedex.spark.wave_options import WaveOptions
-from wavedex.store.files import Files
 
 DEFAULT = WaveOptions.name
 """The kind of an index of which nobody said it."""

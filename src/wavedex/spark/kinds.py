@@ -14,9 +14,9 @@ from typing import Any, ClassVar, get_type_hints
 
 import pyarrow as pa
 
+from wavedex.files.address import files_at
 from wavedex.index.definition import Definition
 from wavedex.slots import Slotting, duration_ns
-from wavedex.store.address import files_at
 
 Found = tuple[str, str]
 """An option and what is wrong with it."""

@@ -17,9 +17,9 @@ from collections.abc import Sequence
 
 from pyspark.sql import SparkSession
 
+from wavedex.files.address import files_at
 from wavedex.spark.opening import Path
 from wavedex.spark.sessions import session
-from wavedex.store import files_at
 
 _NOWHERE = "file:/wavedex"
 """Where the table lies, as Spark has it. It wants a place, and looks for nothing there."""

@@ -26,15 +26,15 @@ from wavedex.index.life_snapshot import shortened
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.snapshot import Snapshot
 from wavedex.log import Manifest
+from wavedex.rows.arrow import to_arrow, to_numpy
+from wavedex.rows.entries import EntrySpec
+from wavedex.rows.order import spread_ranges, stable_order
 from wavedex.spark.frames import by_shard, column, shard_column
 from wavedex.spark.held_commit import HeldCommit, hold_newest
 from wavedex.spark.opening import Path
 from wavedex.spark.types import arrow_schema, for_spark, spark_schema, spark_type
-from wavedex.store.arrow import to_arrow, to_numpy
-from wavedex.store.entries import EntrySpec
-from wavedex.store.order import spread_ranges, stable_order
-from wavedex.store.reading import shard_of
-from wavedex.store.server_address import Trust
+from wavedex.store.databases.server_address import Trust
+from wavedex.store.shard import shard_of
 
 
 def probe(

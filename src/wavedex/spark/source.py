@@ -31,6 +31,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from wavedex.errors import BadDefinition
+from wavedex.files.address import files_at
 from wavedex.index.changes import change_schema
 from wavedex.index.opening import open_index
 from wavedex.index.wave import WaveIndex
@@ -52,8 +53,7 @@ from wavedex.spark.source_options import (
 from wavedex.spark.source_read import Wanted, WindowReader
 from wavedex.spark.source_write import StreamWriter, WindowWriter, kind_at
 from wavedex.spark.types import spark_schema
-from wavedex.store import files_at
-from wavedex.store.server_address import trust_server
+from wavedex.store.databases.server_address import trust_server
 
 
 class WavedexSource(DataSource):

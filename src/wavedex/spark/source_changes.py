@@ -19,8 +19,8 @@ from wavedex.index.changes import ShardChange
 from wavedex.index.wave import WaveIndex
 from wavedex.log import Log
 from wavedex.spark.types import for_spark
+from wavedex.store.databases.server_address import Trust
 from wavedex.store.part import Part
-from wavedex.store.server_address import Trust
 
 _NOTHING = -1
 """The offset before the first commit."""

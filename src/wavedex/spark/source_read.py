@@ -25,8 +25,8 @@ from wavedex.index.snapshot import Snapshot
 from wavedex.log import Manifest
 from wavedex.spark.held_commit import HeldCommit, hold_newest
 from wavedex.spark.types import for_spark
-from wavedex.store.reading import shard_of_one
-from wavedex.store.server_address import Trust
+from wavedex.store.databases.server_address import Trust
+from wavedex.store.shard import shard_of_one
 
 
 @dataclass(frozen=True)

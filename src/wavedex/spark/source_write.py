@@ -26,6 +26,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark, WavedexError
+from wavedex.files.names import staged_prefix, staged_stem
 from wavedex.index import appending, feeding
 from wavedex.index.arriving import Arriving, arrive
 from wavedex.index.definition import Definition
@@ -44,8 +45,7 @@ from wavedex.spark.options import creation_options
 from wavedex.spark.source_refresh import instant_of
 from wavedex.spark.streaming import check_life_stream, dead_letters
 from wavedex.spark.types import arrow_schema
-from wavedex.store.names import staged_prefix, staged_stem
-from wavedex.store.server_address import Trust
+from wavedex.store.databases.server_address import Trust
 
 
 @dataclass

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, ParamSpec, TypeVar, cast
 from wavedex.errors import Damaged, WavedexError
 
 if TYPE_CHECKING:
-    from wavedex.store.reading import Shard
+    from wavedex.store.shard import Shard
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -19,8 +19,8 @@ from collections.abc import Callable
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.store.order import stable_order
-from wavedex.store.xxh64 import U64
+from wavedex.rows.hashes import U64
+from wavedex.rows.order import stable_order
 
 I64 = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]

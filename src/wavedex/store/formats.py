@@ -9,23 +9,23 @@ from __future__ import annotations
 from typing import Any
 
 from wavedex.errors import BadDefinition, UnknownScheme
-from wavedex.store.access import AnyFiles
-from wavedex.store.chaining import Chainer
-from wavedex.store.encoding import check_types
-from wavedex.store.entries import EntrySpec
-from wavedex.store.inplace import Updater
+from wavedex.files.contract import AnyFiles
+from wavedex.rows.entries import EntrySpec
+from wavedex.store.databases.postgresql import POSTGRESQL
+from wavedex.store.databases.sqlite import SQLITE
+from wavedex.store.growing.chain_updates import Chainer
+from wavedex.store.growing.inplace import Updater
+from wavedex.store.growing.records import RecordFormat
 from wavedex.store.package import Build, Format, Open
-from wavedex.store.packed import build_packed
-from wavedex.store.parquet import build_parquet
 from wavedex.store.part import Part
 from wavedex.store.positions import Positioned
-from wavedex.store.postgresql import POSTGRESQL
-from wavedex.store.reading import Shard
-from wavedex.store.records import RecordFormat
+from wavedex.store.shard import Shard
 from wavedex.store.sifted import HidingShard
-from wavedex.store.sparse import open_chained, open_contiguous, open_packed
-from wavedex.store.sparse_parquet import open_parquet
-from wavedex.store.sqlite import SQLITE
+from wavedex.store.sorted.encoding import check_types
+from wavedex.store.sorted.packed import build_packed
+from wavedex.store.sorted.parquet import build_parquet
+from wavedex.store.sparse.parquet_shards import open_parquet
+from wavedex.store.sparse.shards import open_chained, open_contiguous, open_packed
 
 __all__ = ["FORMATS", "Build", "Format", "find_format", "open_shard", "register"]
 

@@ -7,7 +7,7 @@ as a stranger's: `arrow` and `parquet` are files of our own, `sqlite` and `postg
 To bring a package of your own, write
 
 - a `build`, which writes rows as a new part and makes it last, and
-- a `wavedex.store.reading.Shard`, which opens the part and answers: `probe`, `probe_many`, `probe_range`, `scan`, and
+- a `wavedex.store.shard.Shard`, which opens the part and answers: `probe`, `probe_many`, `probe_range`, `scan`, and
   `_rule_findings`, for `verify`,
 
 put both into a `Format`, and hand that to `wavedex.store.formats.register` in every process that opens the index. With no
@@ -32,12 +32,12 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
-from wavedex.store.access import AnyFiles
-from wavedex.store.entries import EntrySpec
+from wavedex.files.contract import AnyFiles
+from wavedex.rows.entries import EntrySpec
+from wavedex.rows.pieces import Pieces
 from wavedex.store.part import Part, Slots
-from wavedex.store.pieces import Pieces
-from wavedex.store.reading import Range, Shard
 from wavedex.store.room import Sizes
+from wavedex.store.shard import Range, Shard
 
 Build = Callable[[AnyFiles, EntrySpec, str, Pieces, Slots], Part]
 """Writes entries as a part under a stem of names, with the slots that it then holds, and lets go of them.

@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from wavedex.files.contract import FileRef
+from wavedex.files.names import check_part_file
 from wavedex.plan.slot_set import (
     NO_SLOTS,
     SPAN_MAX,
@@ -25,8 +27,6 @@ from wavedex.plan.slot_set import (
 )
 from wavedex.plan.slot_set import Slots as Slots
 from wavedex.slots import Slotting
-from wavedex.store.access import FileRef
-from wavedex.store.names import check_part_file
 
 SLOTS_MAX = 1 << 29
 """How many slots all that is in one manifest may claim together: 64 megabytes, at a bit each.

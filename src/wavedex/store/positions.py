@@ -24,16 +24,16 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import Damaged
-from wavedex.store.access import AnyFiles
-from wavedex.store.arrays import read_arrays, write_arrays
-from wavedex.store.arrow import number_view, to_arrow
-from wavedex.store.matching import match_rows
-from wavedex.store.order import I64
+from wavedex.files.contract import AnyFiles
+from wavedex.rows.arrays import read_arrays, write_arrays
+from wavedex.rows.arrow import number_view, to_arrow
+from wavedex.rows.hashes import U64
+from wavedex.rows.matching import match_rows
+from wavedex.rows.order import I64
 from wavedex.store.part import Part, Slots
-from wavedex.store.reading import Shard, checksum_findings
+from wavedex.store.shard import Shard, checksum_findings
 from wavedex.store.sifted import STORE as SIFTED
 from wavedex.store.sifted import HidingShard
-from wavedex.store.xxh64 import U64
 
 STORE = "positions"
 SLICES_MOST = 16

@@ -5,7 +5,7 @@ entries than it holds; when the room is used up it moves to room that is `growth
 smaller room. All sizes are therefore of one geometric series, so that freed room fits the next bucket of its size and is
 handed out by array operations, without a search.
 
-A key that has several buckets (`wavedex.store.chained`) has them of one of these sizes as well, which the number of its
+A key that has several buckets (`wavedex.store.growing.chained`) has them of one of these sizes as well, which the number of its
 entries asks for.
 
 Room that was freed may still be shown by an older manifest, so it is handed out again only once no kept manifest shows it.

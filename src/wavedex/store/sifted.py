@@ -16,13 +16,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wavedex.store.arrow import number_view, to_arrow
-from wavedex.store.keys import Plain
-from wavedex.store.matching import match_rows
-from wavedex.store.opened import Seek, together
-from wavedex.store.pieces import concat
-from wavedex.store.reading import Found, Range, Shard, batches_of
-from wavedex.store.xxh64 import U64
+from wavedex.files.opened import Seek, together
+from wavedex.rows.arrow import number_view, to_arrow
+from wavedex.rows.hashes import U64
+from wavedex.rows.keys import Plain
+from wavedex.rows.matching import match_rows
+from wavedex.rows.pieces import concat
+from wavedex.store.shard import Found, Range, Shard, batches_of
 
 STORE = "sifted"
 """What such a part says it is, so that nobody reads its files past the sieve."""

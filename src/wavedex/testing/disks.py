@@ -14,7 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wavedex.store.files import FileRef, Files, Sink, _named_errors
+from wavedex.files.local import FileRef, Files, Sink, _named_errors
 
 T = TypeVar("T")
 

@@ -1,0 +1,227 @@
+"""Files that lie on several disks: one folder for the log and whatever is small, and others, the roots, for the data.
+
+To everybody else it is one set of files. A name in `data@2/` lies in the second root, every other name in the folder of the
+index. A root has a mark that says which one it is and of which index, so that a disk which is not mounted is told from an
+empty one, and the root of another index from our own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Hashable, Sequence
+from contextlib import AbstractContextManager
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from wavedex.errors import BadDefinition, NotOurs
+from wavedex.files.contract import AnyFiles, FileRef, Pin, Sink
+from wavedex.files.local import Files
+from wavedex.files.names import ABOVE, DEFINITION
+from wavedex.files.opened import Opened
+
+MARK = "wavedex-root.json"
+T = TypeVar("T")
+
+
+class SpreadFiles(AnyFiles):
+    """The files of one index in its own folder and in several roots. REQUIRES: at least one root."""
+
+    def __init__(
+        self, own: AnyFiles, roots: Sequence[AnyFiles], spread: str, identity: str
+    ) -> None:
+        """`spread` is the folder whose files lie in the roots, `identity` what the index is known by to them."""
+        self.root = own.root
+        self.is_local = all(files.is_local for files in (own, *roots))
+        self._own = own
+        self._roots = {f"{spread}@{number}": files for number, files in enumerate(roots, start=1)}
+        self._spread = spread
+        self._identity = identity
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SpreadFiles, (self._own, [*self._roots.values()], self._spread, self._identity)
+
+    def homes(self, folder: str) -> list[str]:
+        return [*self._roots] if folder == self._spread else [folder]
+
+    def missing(self) -> dict[str, str]:
+        """The roots that are not there, or are others, by the names of their folders. Raises NotOurs where this is a copy."""
+        missing = {}
+        for home, files in self._roots.items():
+            mark = _read_mark(files)
+            if not _mark_of(self._identity, home).items() <= mark.items():
+                missing[home] = str(files.root)
+            elif self._is_copy(str(mark.get("path", ""))):
+                raise NotOurs(
+                    f"{files.root} belongs to the index at {mark['path']}, of which {self.root} is a copy. Use the index "
+                    "itself; if it was moved here, remove what is left of it there."
+                )
+        return missing
+
+    def _is_copy(self, marked: str) -> bool:
+        """Whether the index of this identity still lies where a mark says it was created, and that is another folder."""
+        if marked == str(self.root) or not self._own.is_local or not os.path.isdir(marked):
+            return False
+        if os.path.samefile(marked, self.root):
+            return False
+        return _said(Files(marked), DEFINITION).get("identity") == self._identity
+
+    def strange(self) -> list[str]:
+        """The roots that are taken: by something else than what an attempt to create this index may have left."""
+        return [
+            str(files.root)
+            for files in self._roots.values()
+            if set(files.list("")) - {MARK}
+            or _read_mark(files).get("path", str(self.root)) != str(self.root)
+        ]
+
+    def mark(self) -> None:
+        """Make the roots, and mark each as the one it is. Raises BadDefinition where two of them are one."""
+        for home, files in self._roots.items():
+            files.make_folder("")
+            files.remove(MARK)
+            mark = {**_mark_of(self._identity, home), "path": str(self.root)}
+            body = json.dumps(mark).encode()
+            files.create(MARK, partial(Sink.write, data=body))
+            files.sync(MARK)
+            for folder in ("", ABOVE):
+                files.sync_folder(folder)
+        same = self.missing()
+        if same:
+            raise BadDefinition(
+                f"{' and '.join(same.values())} is one folder with another of the roots. Name each folder once."
+            )
+
+    def _at(self, name: str) -> tuple[AnyFiles, str]:
+        folder, _, rest = name.partition("/")
+        files = self._roots.get(folder)
+        return (self._own, name) if files is None else (files, rest)
+
+    def path(self, name: str) -> Path | str:
+        files, rest = self._at(name)
+        return files.path(rest)
+
+    def stamp(self, name: str) -> str:
+        files, rest = self._at(name)
+        return files.stamp(rest)
+
+    def exists(self, name: str) -> bool:
+        files, rest = self._at(name)
+        return files.exists(rest)
+
+    def is_folder(self, name: str) -> bool:
+        files, rest = self._at(name)
+        return files.is_folder(rest)
+
+    def age_s(self, name: str) -> float:
+        files, rest = self._at(name)
+        return files.age_s(rest)
+
+    def list(self, folder: str) -> list[str]:
+        files, rest = self._at(folder)
+        return files.list(rest)
+
+    def version(self, folder: str) -> Hashable | None:
+        files, rest = self._at(folder)
+        return files.version(rest)
+
+    def read(self, name: str) -> bytes:
+        files, rest = self._at(name)
+        return files.read(rest)
+
+    def map(self, ref: FileRef) -> pa.Buffer:
+        files, rest = self._at(ref.name)
+        return files.map(FileRef(rest, ref.bytes, ref.checksum))
+
+    def open(self, ref: FileRef) -> Opened:
+        files, rest = self._at(ref.name)
+        return files.open(FileRef(rest, ref.bytes, ref.checksum))
+
+    def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
+        files, rest = self._at(name)
+        return files.ranges(rest, spans)
+
+    def make_folder(self, name: str) -> None:
+        files, rest = self._at(name)
+        files.make_folder(rest)
+
+    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+        files, rest = self._at(name)
+        made = files.create(rest, fill)
+        return FileRef(name, made.bytes, made.checksum)
+
+    def sync(self, name: str) -> None:
+        files, rest = self._at(name)
+        files.sync(rest)
+
+    def sync_folder(self, name: str) -> None:
+        files, rest = self._at(name)
+        files.sync_folder(rest)
+
+    def publish(self, name: str, data: bytes, draft: str) -> None:
+        self._own.publish(name, data, draft)
+
+    def remove(self, name: str) -> None:
+        files, rest = self._at(name)
+        files.remove(rest)
+
+    def lock(self, name: str) -> AbstractContextManager[None]:
+        return self._own.lock(name)
+
+    def pin(self, name: str) -> Pin:
+        return self._own.pin(name)
+
+    def remove_unpinned(self, name: str) -> bool:
+        return self._own.remove_unpinned(name)
+
+    def size(self, name: str) -> int:
+        files, rest = self._at(name)
+        return files.size(rest)
+
+    def copy(self, source: str, target: str, size: int) -> None:
+        (files, before), (others, after) = self._at(source), self._at(target)
+        if files is others:
+            files.copy(before, after, size)
+            return
+        content = files.map(FileRef(before, size, ""))
+        others.create(after, lambda sink: sink.write(content))
+
+    def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
+        files, rest = self._at(name)
+        return files.hand_over(rest, change)
+
+    def resize(self, name: str, size: int) -> None:
+        files, rest = self._at(name)
+        files.resize(rest, size)
+
+    def patch(self, name: str, offset: int, data: Any) -> None:
+        files, rest = self._at(name)
+        files.patch(rest, offset, data)
+
+    def scatter(
+        self, name: str, positions: npt.NDArray[np.int64], rows: npt.NDArray[np.void]
+    ) -> None:
+        files, rest = self._at(name)
+        files.scatter(rest, positions, rows)
+
+
+def _mark_of(identity: str, home: str) -> dict[str, str]:
+    return {"index": identity, "folder": home}
+
+
+def _read_mark(files: AnyFiles) -> dict[str, str]:
+    """What the mark of a root says; nothing where there is none."""
+    return _said(files, MARK)
+
+
+def _said(files: AnyFiles, name: str) -> dict[str, str]:
+    try:
+        said = json.loads(files.read(name))
+    except (FileNotFoundError, NotADirectoryError, ValueError, RecursionError):
+        return {}
+    return said if isinstance(said, dict) else {}

@@ -1,0 +1,42 @@
+"""Which sub-indexes does the plan of a grid touch? The operations tell; all others are left alone.
+
+How many they are is what the lifetime papers judge a method by: G + E - 1 of G times E for a double partition, all of them
+for a single one. Read off the operations of a plan, and off what the cells held before it; knows no method.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from wavedex.plan.operations import Build, Delete, Examine, Insert, Layout, Plan
+
+
+class Touched(NamedTuple):
+    """The sub-indexes into which a refresh inserts, out of which it takes rows, and both together."""
+
+    inserts: list[str]
+    expires: list[str]
+    touched: list[str]
+
+
+def touched(plan: Plan, before: Layout) -> Touched:
+    """Return what the plan of a grid touches, in the order of numbers.
+
+    An empty build throws away what was there. `before` says what that is: the deaths that cells held before the plan, and
+    nothing where it is the first.
+
+    >>> from wavedex.plan.grids.grid import grid
+    >>> _, state = grid("lazy-rebuild", 8, 2, 2).start(8)
+    >>> plan, _ = grid("lazy-rebuild", 8, 2, 2).transition(state, 9)
+    >>> touched(plan, state.indexes)
+    Touched(inserts=['I3', 'I4'], expires=['I3'], touched=['I3', 'I4'])
+    """
+    into = {each.target for each in plan.transition if isinstance(each, Insert)}
+    out = {each.target for each in plan.transition if isinstance(each, Delete | Examine)}
+    built = {each.target for each in plan.transition if isinstance(each, Build)}
+    out |= {name for name in built if before.get(name)}
+    return Touched(_in_order(into), _in_order(out), _in_order(into | out))
+
+
+def _in_order(names: set[str]) -> list[str]:
+    return sorted(names, key=lambda name: int(name[1:]))

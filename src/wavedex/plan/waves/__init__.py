@@ -1,0 +1,1 @@
+"""Wave schemes, a file each: slots in, slots out."""

@@ -1,0 +1,57 @@
+"""Several arrays of different lengths in one Arrow IPC file, mapped back without a copy.
+
+The file has one record batch of one row, in which each array is a list. Any Arrow reader opens it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from wavedex.errors import Damaged
+from wavedex.files.contract import Sink
+from wavedex.rows.arrow import to_arrow
+
+
+def write_arrays(sink: Sink, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+    """Write arrays, NumPy's or Arrow's, under their names."""
+    columns = []
+    for values in arrays.values():
+        values = values if isinstance(values, pa.Array) else to_arrow(values)
+        columns.append(pa.LargeListArray.from_arrays(to_arrow(np.array([0, len(values)])), values))
+    batch = pa.RecordBatch.from_arrays(columns, names=list(arrays))
+    write_batch(sink, batch.replace_schema_metadata(dict(metadata)))
+
+
+def read_arrays(buffer: pa.Buffer, name: str) -> tuple[dict[str, pa.Array], dict[str, str]]:
+    """The arrays and the metadata of a mapped file. Raises Damaged where it is none."""
+    batch = read_batch(buffer, name)
+    if batch.num_rows != 1 or not all(map(pt.is_large_list, batch.schema.types)):
+        raise Damaged(f"{name} is no file of arrays")
+    try:
+        said = batch.schema.metadata or {}
+        metadata = {key.decode(): text.decode() for key, text in said.items()}
+    except UnicodeDecodeError as error:
+        raise Damaged(f"{name} says what is no text ({error})") from error
+    names = batch.schema.names
+    return {name: batch.column(place)[0].values for place, name in enumerate(names)}, metadata
+
+
+def write_batch(sink: Sink, batch: pa.RecordBatch) -> None:
+    """Write an Arrow IPC file of one record batch."""
+    with pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
+        writer.write_batch(batch)
+
+
+def read_batch(buffer: pa.Buffer, name: str) -> pa.RecordBatch:
+    """The one record batch of a mapped Arrow IPC file. Raises Damaged where it cannot be read."""
+    try:
+        batch = pa.ipc.open_file(pa.BufferReader(buffer)).get_batch(0)
+        batch.validate()
+        return batch
+    except (pa.ArrowException, OSError, LookupError, ValueError) as error:
+        raise Damaged(f"{name} cannot be read as an Arrow file ({error})") from error

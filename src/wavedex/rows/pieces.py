@@ -1,0 +1,85 @@
+"""Rows that lie in several pieces, some of them only in part, of which one column at a time is put together.
+
+A merge reads the parts of a sub-index, mapped into memory, and what arrives. To copy all of that into one batch before
+it is sorted, and what is left of a part before that, would double what a merge needs in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from wavedex.rows.arrow import has_bytes, offsets_of
+from wavedex.rows.entries import check_text_bytes
+
+
+@dataclass(frozen=True)
+class Piece:
+    """Rows of a batch: those at the places `kept`, or all."""
+
+    batch: pa.RecordBatch
+    kept: pa.Array | None = None
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows count."""
+        return self.batch.num_rows if self.kept is None else len(self.kept)
+
+    def column(self, place: int) -> pa.Array:
+        """A column of the rows that count. COST: a copy where not all do."""
+        column = self.batch.column(place)
+        return column if self.kept is None else column.take(self.kept)
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The rows of several pieces with the same schema, whatever dictionaries they have. REQUIRES: at least one piece."""
+
+    pieces: list[Piece]
+
+    @classmethod
+    def of(cls, *batches: pa.RecordBatch) -> Pieces:
+        """All rows of some batches."""
+        return cls([*map(Piece, batches)])
+
+    @property
+    def schema(self) -> pa.Schema:
+        """The columns."""
+        return self.pieces[0].batch.schema
+
+    @property
+    def num_rows(self) -> int:
+        """How many rows there are."""
+        return sum(piece.num_rows for piece in self.pieces)
+
+    def column(self, place: int) -> pa.Array:
+        """A column in one piece. Raises TooLarge where it has more text than fits into one."""
+        chunks = [piece.column(place) for piece in self.pieces]
+        if len(chunks) == 1:
+            return chunks[0]
+        field = self.schema.field(place)
+        if has_bytes(field.type):
+            check_text_bytes(field.type, sum(map(_text_bytes, chunks)), field.name)
+        return pa.concat_arrays(pa.chunked_array(chunks).unify_dictionaries().chunks)
+
+    def let_go(self) -> None:
+        """Unmap what nobody else uses. There are no rows any more after that."""
+        self.pieces.clear()
+
+    def batch(self) -> pa.RecordBatch:
+        """All of it."""
+        columns: list[Any] = [self.column(place) for place in range(len(self.schema))]
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:
+    """The rows of several batches in one. REQUIRES: at least one batch."""
+    return batches[0] if len(batches) == 1 else Pieces.of(*batches).batch()
+
+
+def _text_bytes(column: pa.Array) -> int:
+    offsets = offsets_of(column)
+    return int(offsets[-1]) - int(offsets[0])

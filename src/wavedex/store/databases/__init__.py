@@ -1,0 +1,1 @@
+"""Parts that lie in a database: SQLite and PostgreSQL."""

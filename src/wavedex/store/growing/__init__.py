@@ -1,0 +1,1 @@
+"""Parts that grow in place: contiguous buckets, and chains of them."""

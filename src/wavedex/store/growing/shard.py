@@ -1,0 +1,329 @@
+"""What the stores that grow in place have in common: a file with room in it, and a directory that says what counts.
+
+Three files to a shard: records, in which each bucket is a run in room of its own; the heap of the records' strings; and a
+directory, which says where each bucket lies and how many of its records count. An update writes records only into room
+that no published directory shows, and then writes a new directory: naming that in a manifest is what makes the update
+visible, all at once, and a reader of the old directory still finds what it found before.
+
+How many buckets a key has, and in what order their records lie, is the business of each store. Updates are made by what
+`wavedex.store.growing.grower` begins.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.errors import Damaged
+from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.rows.arrays import read_arrays, write_arrays
+from wavedex.rows.arrow import number_view, to_arrow
+from wavedex.rows.entries import EntrySpec
+from wavedex.rows.hashes import U64
+from wavedex.rows.keys import Plain
+from wavedex.rows.order import spread_ranges
+from wavedex.store.directory import I64, Bools, Table, build_table
+from wavedex.store.growing.records import RecordFormat, Records
+from wavedex.store.part import Part
+from wavedex.store.positions import Positioned
+from wavedex.store.room import FreeRoom
+from wavedex.store.shard import KeyedShard, Range, checksum_findings
+
+KEPT_MOST = 4096
+"""Of how many records of a key at most is it kept where they lie, once some are hidden; of more it costs little to find out."""
+
+
+@dataclass(frozen=True)
+class Buckets:
+    """Where buckets lie: the start and size of each one's room, the records skipped at its front, those that count."""
+
+    rooms: I64
+    sizes: I64
+    skips: I64
+    counts: I64
+
+    @property
+    def firsts(self) -> I64:
+        """The position of each bucket's first record."""
+        return self.rooms + self.skips
+
+    def positions(self) -> I64:
+        """The positions of all records that count, bucket by bucket."""
+        return spread_ranges(self.firsts, self.counts)
+
+    def take(self, which: I64) -> Buckets:
+        """Some of the buckets, or all in another order."""
+        return Buckets(*(array[which] for array in self.arrays().values()))
+
+    def followed_by(self, other: Buckets) -> Buckets:
+        """These and then those."""
+        pairs = zip(self.arrays().values(), other.arrays().values(), strict=True)
+        return Buckets(*(np.concatenate(pair) for pair in pairs))
+
+    def arrays(self) -> dict[str, I64]:
+        """As a directory holds them."""
+        return {
+            "rooms": self.rooms,
+            "sizes": self.sizes,
+            "skips": self.skips,
+            "counts": self.counts,
+        }
+
+
+class GrowingShard(Positioned, KeyedShard):
+    """A shard that grows in place, which is read, and from which the next version is made.
+
+    The position of a row is that of its record in the file, where it stays until the next version is made.
+    """
+
+    def __init__(
+        self,
+        files: AnyFiles,
+        spec: EntrySpec,
+        part: Part,
+        mapped: Mapping[str, pa.Buffer] | None = None,
+    ) -> None:
+        super().__init__(files, spec, part, mapped)
+        self.format = RecordFormat(spec)
+        self._records_buffer = self._map("rows")
+        self._heap_buffer = self._map("heap")
+        self._directory_buffer = self._map("directory")
+
+    @abstractmethod
+    def _buckets_of(self, places: I64) -> Buckets:
+        """The buckets of the keys at some places."""
+
+    @abstractmethod
+    def _records_of(self, place: int) -> Records:
+        """The records of the key at a place, copied: an answer must not change when the room is used again."""
+
+    @cached_property
+    def _cut(self) -> dict[int, I64 | None]:
+        """The places of the keys with hidden rows, and the positions that are left of each once they were asked for."""
+        if not len(self.gone):
+            return {}
+        keys = self.spec.key_type.distinct(self.spec.keys(self.rows_at(self.gone)))
+        return dict.fromkeys(self.find_many(keys, self.spec.key_type.hash_array(keys)).tolist())
+
+    def _records_left(self, place: int) -> Records:
+        """The records of a key without those that are hidden."""
+        positions = self._cut[place]
+        if positions is None:
+            positions = self._counted(self._buckets_of(np.array([place])).positions())
+            if len(positions) <= KEPT_MOST:
+                self._cut[place] = positions
+        return self.records[positions]
+
+    @property
+    @abstractmethod
+    def owners(self) -> I64:
+        """The place of the key of each bucket."""
+
+    @cached_property
+    def records(self) -> Records:
+        """All records of the file, those that count and the room between them."""
+        return np.frombuffer(self._records_buffer, self.format.dtype)
+
+    def ordinals_at(self, positions: I64) -> I64:
+        """The order column of the records at some positions. COST: nothing else of them is read."""
+        return self.format.ordinal_view(self.records)[positions].astype(np.int64, copy=False)
+
+    @cached_property
+    def heap(self) -> np.ndarray:
+        """The bytes of the strings."""
+        return np.frombuffer(self._heap_buffer, np.uint8)
+
+    @cached_property
+    def _directory(self) -> tuple[dict[str, Any], dict[str, str]]:
+        name = self.part.files["directory"].name
+        arrays, metadata = read_arrays(self._directory_buffer, name)
+        views = {name: number_view(array) for name, array in arrays.items() if name != "keys"}
+        return arrays | views, metadata
+
+    @property
+    def _arrays(self) -> dict[str, Any]:
+        return self._directory[0]
+
+    @cached_property
+    def buckets(self) -> Buckets:
+        """Where all buckets lie, in the order of their keys."""
+        arrays = self._arrays
+        return Buckets(arrays["rooms"], arrays["sizes"], arrays["skips"], arrays["counts"])
+
+    @cached_property
+    def free(self) -> FreeRoom:
+        """The room that was freed."""
+        arrays = self._arrays
+        return FreeRoom(arrays["free_starts"], arrays["free_sizes"], arrays["free_commits"])
+
+    @property
+    def heap_live_bytes(self) -> int:
+        """How many bytes of the heap belong to records that count."""
+        return int(self._directory[1]["heap_live_bytes"])
+
+    @cached_property
+    def _table(self) -> Table:
+        arrays, metadata = self._directory
+        return Table(arrays["table"], int(metadata["bits"]), len(arrays["keys"]))
+
+    @cached_property
+    def keys(self) -> pa.Array:
+        """The keys, sorted."""
+        return self._arrays["keys"]
+
+    def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
+        # Table.find, written out without its calls: most parts that are asked do not have the key.
+        view, shift, tag_mask, key_at, cut = self._lookup
+        place, tag = hashed >> shift, hashed & tag_mask
+        while entry := view[place]:
+            if entry & tag_mask == tag and key_at(entry - tag - 1) == plain:
+                found = entry - tag - 1
+                records_of = self._records_left if found in cut else self._records_of
+                batch = self._decode_within(records_of(found), within)
+                return batch if batch.num_rows else None
+            place += 1
+        return None
+
+    @cached_property
+    def _lookup(
+        self,
+    ) -> tuple[memoryview, int, int, Callable[[int], Plain], Mapping[int, I64 | None]]:
+        table = self._table
+        return table.view, table.shift, table.tag_mask, self.key_at, self._cut
+
+    def probe_many(self, keys: pa.Array, hashes: U64, within: Range | None) -> pa.RecordBatch:
+        return self._rows_of(self._buckets_asked(keys, hashes), within)
+
+    def locate(self, keys: pa.Array, hashes: U64) -> tuple[I64, pa.RecordBatch]:
+        positions = self._counted(self._buckets_asked(keys, hashes).positions())
+        return positions, self.rows_at(positions)
+
+    def rows_at(self, positions: I64) -> pa.RecordBatch:
+        return self.decode(self.records[positions])
+
+    def _holds(self, positions: I64) -> bool:
+        return bool(np.isin(positions, self.buckets.positions()).all())
+
+    def _buckets_asked(self, keys: pa.Array, hashes: U64) -> Buckets:
+        places = self.find_many(keys, hashes)
+        return self._buckets_of(places[places >= 0])
+
+    def find_many(self, keys: pa.Array, hashes: U64) -> I64:
+        """The place of each key, or -1."""
+
+        def equal(rows: I64, places: I64) -> Bools:
+            return self.spec.key_type.equal(self.keys, places, keys, rows)
+
+        return self._table.find_many(hashes, equal)
+
+    def probe_range(self, low: Plain, high: Plain, within: Range | None) -> pa.RecordBatch:
+        start, stop = self.key_range(low, high)
+        return self._rows_of(self._buckets_of(np.arange(start, stop)), within)
+
+    def scan(self, within: Range | None) -> pa.RecordBatch:
+        return self._rows_of(self.buckets, within)
+
+    def decode(self, records: Records) -> pa.RecordBatch:
+        """Records as rows. Raises Damaged where they point at what is not there."""
+        if not self.format.fits(records, len(self.heap)):
+            raise Damaged(f"{self._rows_name} points outside of {self.part.files['heap'].name}")
+        return self.format.decode(records, self.heap)
+
+    def _rows_of(self, buckets: Buckets, within: Range | None) -> pa.RecordBatch:
+        counts = buckets.counts
+        if len(counts) and (counts.min() < 0 or max(counts.max(), counts.sum()) > self.part.rows):
+            raise ValueError("buckets with more records than there are")
+        return self._decode_within(self.records[self._counted(buckets.positions())], within)
+
+    def _decode_within(self, records: Records, within: Range | None) -> pa.RecordBatch:
+        """The rows of those records that lie in a range; the others are not decoded."""
+        if within is not None:
+            since, until = within
+            ordinals = self.format.ordinals(records)
+            records = records[(ordinals >= since) & (ordinals < until)]
+        return self.decode(records)
+
+    def _rule_findings(self) -> Iterable[str]:
+        buckets, free = self.buckets, self.free
+        directory = self.part.files["directory"].name
+        ranks = self.spec.key_type.ranks(self.keys)
+        if (ranks[1:] <= ranks[:-1]).any():
+            yield f"{directory} has keys out of order"
+        places, _ = build_table(self.spec.key_type.hash_array(self.keys))
+        if not np.array_equal(places, self._table.places):
+            yield f"{directory} does not find its own keys"
+        if (buckets.skips + buckets.counts > buckets.sizes).any():
+            yield f"{directory} has buckets that are larger than their room"
+        starts = np.concatenate([buckets.rooms, free.starts])
+        order = np.argsort(starts)
+        ends = (starts + np.concatenate([buckets.sizes, free.sizes]))[order]
+        if (ends[:-1] > starts[order][1:]).any() or (len(ends) and ends[-1] > len(self.records)):
+            yield f"{directory} has buckets that overlap or reach past the file"
+        owners = to_arrow(np.repeat(self.owners, buckets.counts))
+        if not self.spec.keys(self.scan(None)).equals(self.keys.take(owners)):
+            yield f"{directory} finds records of other keys in {self._rows_name}"
+
+
+def write_rows(files: AnyFiles, stem: str, records: Records, heap: bytes) -> dict[str, FileRef]:
+    """Write new files of records and of their strings, which last. They have no checksum, since they grow."""
+    refs = {
+        "rows": files.create(f"{stem}.rows", lambda sink: sink.write(records.view(np.uint8))),
+        "heap": files.create(f"{stem}.heap", lambda sink: sink.write(heap)),
+    }
+    for ref in refs.values():
+        files.sync(ref.name)
+    return {role: replace(ref, checksum="") for role, ref in refs.items()}
+
+
+def write_directory(
+    files: AnyFiles,
+    spec: EntrySpec,
+    stem: str,
+    keys: pa.Array,
+    arrays: Mapping[str, I64],
+    free: FreeRoom,
+    heap_live_bytes: int,
+) -> FileRef:
+    """Write a directory that lasts: sorted keys, what its store has of `arrays`, and the free room."""
+    table, bits = build_table(spec.key_type.hash_array(keys))
+    all_arrays = {
+        "keys": keys,
+        **arrays,
+        "table": table,
+        "free_starts": free.starts,
+        "free_sizes": free.sizes,
+        "free_commits": free.commits,
+    }
+    metadata = {"bits": str(bits), "heap_live_bytes": str(heap_live_bytes)}
+    return _write_arrays(files, stem, all_arrays, metadata)
+
+
+def copy_growing(files: AnyFiles, stem: str, part: Part) -> Part:
+    """The same shard in files of its own, whose freed room is free at once. Raises Damaged where its directory is."""
+    refs = {}
+    for role in ("rows", "heap"):
+        refs[role] = replace(part.files[role], name=f"{stem}.{role}")
+        files.copy(part.files[role].name, refs[role].name, part.files[role].bytes)
+        files.sync(refs[role].name)
+    directory = part.files["directory"]
+    content = files.map(directory)
+    if findings := [*checksum_findings(directory, content)]:
+        raise Damaged(findings)
+    arrays, metadata = read_arrays(content, directory.name)
+    at_once = np.full(len(arrays["free_commits"]), -1, np.int64)
+    refs["directory"] = _write_arrays(files, stem, arrays | {"free_commits": at_once}, metadata)
+    return replace(part, files=refs)
+
+
+def _write_arrays(
+    files: AnyFiles, stem: str, arrays: Mapping[str, Any], metadata: Mapping[str, str]
+) -> FileRef:
+    ref = files.create(f"{stem}.dir", lambda sink: write_arrays(sink, arrays, metadata))
+    files.sync(ref.name)
+    return ref

@@ -1,0 +1,1 @@
+"""Parts that are sorted once and never change: Arrow and Parquet."""
