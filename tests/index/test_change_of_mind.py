@@ -15,7 +15,7 @@ from test_state_machine import ABSENT, KEYS, Waves
 from ways import WAYS
 
 import wavedex as wx
-from wavedex.index.migrating import STRATEGIES
+from wavedex.index.core.migration import STRATEGIES
 from wavedex.plan import SCHEMES
 
 NEEDED = {"max_size": 40, "sizes": {slot: slot % 5 for slot in range(3, 40)}}

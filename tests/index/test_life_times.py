@@ -8,8 +8,8 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
-from wavedex.ends import ends
 from wavedex.errors import BadTime, FromTheFuture, RefreshBackwards
+from wavedex.slots.ends import ends
 
 NUMBERS = pa.schema([("k", pa.string()), ("at", pa.int64()), ("over", pa.int64())])
 

@@ -12,7 +12,8 @@ from life_oracle import BIRTH, END, KEY
 from life_rows import LAST, SCHEMA, make, rows_at, table
 
 import wavedex as wx
-from wavedex import ends, errors
+from wavedex import errors
+from wavedex.slots import ends
 from wavedex.testing.oracle import same_rows
 
 T0 = dt.datetime(2026, 3, 1)

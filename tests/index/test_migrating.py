@@ -13,7 +13,7 @@ from ways import SQLITE, WAYS
 
 import wavedex as wx
 from wavedex.files.local import Files
-from wavedex.index.migrating import STRATEGIES
+from wavedex.index.core.migration import STRATEGIES
 from wavedex.log import Log
 from wavedex.testing.disks import FullDisk
 from wavedex.testing.oracle import same_rows

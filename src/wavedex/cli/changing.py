@@ -11,7 +11,7 @@ import typer
 import wavedex
 from wavedex.cli.grids import shape_of, sides_of
 from wavedex.cli.options import AsJson, Index, refuse
-from wavedex.index.migrating import Migrated
+from wavedex.index.core.migration import Migrated
 from wavedex.index.opening import open_index
 
 

@@ -6,21 +6,17 @@ committed is cleared away by the one who brought it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from wavedex.index import admission
-from wavedex.index.arriving import Arriving
+from wavedex.index.arriving import Bring
 from wavedex.index.planning import WaveWriter
 from wavedex.index.wave_definition import state_of
 from wavedex.log import Manifest
 from wavedex.plan import Amend, Operation
 from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
-
-Bring = Callable[[Manifest], AbstractContextManager[Arriving]]
-"""Brings rows while the lock is held; the manifest is the newest one."""
 
 
 @dataclass(frozen=True)

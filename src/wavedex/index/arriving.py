@@ -7,7 +7,8 @@ is refused by name before the index is touched.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Any
@@ -20,6 +21,7 @@ import pyarrow.types as pt
 from wavedex import slots as slotting
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.definition import PLAIN, Definition
+from wavedex.log import Manifest
 from wavedex.plan.slot_set import slots_of
 from wavedex.rows import compute as pc
 from wavedex.rows.arrow import empty_batch, to_arrow, to_numpy
@@ -371,3 +373,7 @@ def no_keys(definition: Definition, null_keys: int, total: int) -> NullKeys:
     return NullKeys(
         f"{null_keys} of {total} rows have no {names}. Leave them out, or create the index with nulls='skip'."
     )
+
+
+Bring = Callable[[Manifest], AbstractContextManager[Arriving]]
+"""Brings rows while the lock is held; the manifest is the newest one."""

@@ -18,8 +18,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from wavedex.index.admission import check_gaps
-from wavedex.index.appending import Bring, amendments
-from wavedex.index.arriving import Arriving, nothing
+from wavedex.index.appending import amendments
+from wavedex.index.arriving import Arriving, Bring, nothing
 from wavedex.index.planning import WaveWriter
 from wavedex.index.turns import Turn, check_turn
 from wavedex.index.wave_definition import WaveDefinition, state_of

@@ -14,9 +14,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.types as pt
 
-from wavedex.ends import Ends, ends
 from wavedex.errors import BadDefinition, BadGrid, BadTime
-from wavedex.index.defining import (
+from wavedex.index.core.answers import (
     check_column,
     check_names,
     check_parts,
@@ -27,6 +26,7 @@ from wavedex.index.definition import whole_number
 from wavedex.index.life_definition import METHOD_UPDATES, LifeDefinition
 from wavedex.plan import allowed, find_method
 from wavedex.plan.grids.partition import CHRONOLOGICAL, WAVE
+from wavedex.slots.ends import Ends, ends
 from wavedex.store.formats import find_format, name_of
 
 REFRESHES_MAX = 100_000

@@ -11,8 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from wavedex import ends, slots
-from wavedex.ends import Ends
+from wavedex import slots
 from wavedex.errors import (
     BadTime,
     EndBeforeBeginning,
@@ -27,7 +26,8 @@ from wavedex.log import Manifest, SubIndex
 from wavedex.plan import Grid, GridState, grid
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import END_COLUMN, EntrySpec
-from wavedex.slots import Ordinals
+from wavedex.slots import Ordinals, ends
+from wavedex.slots.ends import Ends
 from wavedex.store.room import Sizes
 from wavedex.store.sifted import above
 

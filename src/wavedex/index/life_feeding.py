@@ -18,11 +18,11 @@ import pyarrow as pa
 
 from wavedex import slots
 from wavedex.errors import GapTooLarge
-from wavedex.index.appending import Bring
-from wavedex.index.arriving import Arriving
+from wavedex.index.arriving import Arriving, Bring
 from wavedex.index.counting import Counted, at_instant, count_seen, follow
 from wavedex.index.life_definition import At, LifeDefinition
-from wavedex.index.refreshing import LifeWriter, Refreshed, refresh
+from wavedex.index.life_writer import LifeWriter
+from wavedex.index.refreshing import Refreshed, refresh
 from wavedex.index.turns import Turn, check_turn
 from wavedex.log import Manifest, Progress
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 from functools import partial
 
 from wavedex.index.arriving import nothing
+from wavedex.index.core.migration import Migrated, bring, place_parts
 from wavedex.index.life_definition import LifeDefinition
-from wavedex.index.migrating import Migrated, bring, place_parts
-from wavedex.index.refreshing import LifeWriter
+from wavedex.index.life_writer import LifeWriter
 from wavedex.log import OPEN, Manifest
 from wavedex.plan import Build, GridState, Insert, Operation
 from wavedex.plan.slot_set import union

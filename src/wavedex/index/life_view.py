@@ -14,13 +14,13 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
-from wavedex.ends import Ends
 from wavedex.index.definition import Target
 from wavedex.log import Manifest
 from wavedex.plan.grids.intervals import Intervals
 from wavedex.plan.slot_set import first_of, last_of, union
 from wavedex.rows.arrow import number_view
 from wavedex.rows.entries import EntrySpec
+from wavedex.slots.ends import Ends
 from wavedex.store.part import Part, Slots
 from wavedex.store.shard import Range, Shard
 from wavedex.store.sifted import Keep, SiftedShard, above

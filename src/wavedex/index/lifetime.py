@@ -22,8 +22,8 @@ import pyarrow as pa
 from wavedex.errors import BadDefinition, NotAnIndex
 from wavedex.files.contract import AnyFiles
 from wavedex.index import life_feeding, life_migrating, refreshing, retracting
-from wavedex.index.appending import Bring
-from wavedex.index.arriving import Arriving, arrive, fit, nothing, settle
+from wavedex.index.arriving import Arriving, Bring, arrive, fit, nothing, settle
+from wavedex.index.core.migration import Migrated
 from wavedex.index.counting import Counted, at_instant, check_counted, follow
 from wavedex.index.creating import create_at, open_at
 from wavedex.index.description import describe
@@ -31,8 +31,8 @@ from wavedex.index.held import Held, is_of_spark
 from wavedex.index.life_defining import define_life, redefine_life
 from wavedex.index.life_definition import At, LifeDefinition
 from wavedex.index.life_snapshot import LifeReadable, LifeSnapshot
-from wavedex.index.migrating import Migrated
-from wavedex.index.refreshing import LifeWriter, Refreshed
+from wavedex.index.life_writer import LifeWriter
+from wavedex.index.refreshing import Refreshed
 from wavedex.index.retracting import Retracted
 from wavedex.index.surroundings import Surroundings
 from wavedex.index.turns import turn_of

@@ -15,32 +15,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from wavedex.errors import FromTheFuture, RefreshBackwards
-from wavedex.index.appending import Bring
-from wavedex.index.arriving import Arriving
+from wavedex.index.arriving import Arriving, Bring
 from wavedex.index.counting import Counted, count_on, follow
 from wavedex.index.life_definition import LifeDefinition
-from wavedex.index.writer import Writer
+from wavedex.index.life_writer import LifeWriter
 from wavedex.log import OPEN, Manifest, Progress
 from wavedex.plan import Build, Drop, GridState, Insert, Operation, Plan, touched
 from wavedex.plan.slot_set import slots_of
 from wavedex.store.part import Part, Slots
 
 _NONE: Slots = frozenset()
-
-
-class LifeWriter(Writer[LifeDefinition]):
-    """A writer that does not count the rows of slots, of which several sub-indexes have some."""
-
-    def _plan_rows(
-        self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving
-    ) -> int:
-        """What arrives, and with it, where sub-indexes are reclustered, all of those that are touched and not thrown away."""
-        written = rows.rows
-        if self.definition.grid.reclusters:
-            touched = {operation.target for operation in operations} & {*manifest.indexes}
-            thrown = {each.target for each in operations if isinstance(each, Build)}
-            written += sum(manifest.indexes[name].rows for name in touched - thrown)
-        return written
 
 
 @dataclass(frozen=True)

@@ -17,11 +17,11 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import RowNotThere
-from wavedex.index.appending import Bring
-from wavedex.index.arriving import Arriving, nothing
+from wavedex.index.arriving import Arriving, Bring, nothing
 from wavedex.index.life_definition import LifeDefinition
 from wavedex.index.life_view import LifeView
-from wavedex.index.refreshing import LifeWriter, check_forwards, into_delta
+from wavedex.index.life_writer import LifeWriter
+from wavedex.index.refreshing import check_forwards, into_delta
 from wavedex.index.snapshot import Snapshot, open_newest
 from wavedex.log import Manifest
 from wavedex.rows.arrow import empty_batch, to_arrow

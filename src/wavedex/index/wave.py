@@ -21,16 +21,16 @@ import pyarrow as pa
 from wavedex.errors import BadTime, NotAnIndex
 from wavedex.files.contract import AnyFiles
 from wavedex.index import appending, feeding, migrating
-from wavedex.index.appending import Appended, Bring
-from wavedex.index.arriving import Arriving, arrive
+from wavedex.index.appending import Appended
+from wavedex.index.arriving import Arriving, Bring, arrive
 from wavedex.index.changes import ChangeFeed, change_schema
+from wavedex.index.core.migration import Migrated
 from wavedex.index.creating import create_at, open_at
 from wavedex.index.defining import define, redefine
 from wavedex.index.description import describe
 from wavedex.index.feeding import Batch, Fed
 from wavedex.index.following import read_records
 from wavedex.index.held import Held, is_of_spark
-from wavedex.index.migrating import Migrated
 from wavedex.index.planning import WaveWriter
 from wavedex.index.roots import check_roots
 from wavedex.index.staging import read_rows

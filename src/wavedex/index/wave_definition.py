@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import combinations
@@ -12,7 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadTime
-from wavedex.index.definition import Definition, State, Target, owed_by, whole_number
+from wavedex.index.definition import Definition, State, owed_by, whole_number
+from wavedex.index.wave_view import WaveView
 from wavedex.log import OPEN, Manifest, SubIndex
 from wavedex.plan import (
     Scheme,
@@ -23,12 +24,11 @@ from wavedex.plan import (
     promise,
     scheme,
 )
-from wavedex.plan.slot_set import first_of, last_of, slots_of, union
+from wavedex.plan.slot_set import last_of, slots_of, union
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import SLOT_COLUMN, EntrySpec
-from wavedex.slots import Ordinals, Slotting
-from wavedex.store.part import Part, Slots
-from wavedex.store.shard import Shard
+from wavedex.slots import Ordinals
+from wavedex.store.part import Slots
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -217,35 +217,6 @@ class WaveDefinition(Definition):
             "max_size": body["max_size"],
             "sizes": {int(slot): rows for slot, rows in body["sizes"].items()},
         }
-
-
-@dataclass(frozen=True)
-class WaveView:
-    """The window at one commit: a window that is soft on disk is cut exactly to its slots."""
-
-    slotting: Slotting
-    slots: Slots
-
-    def targets(
-        self,
-        name: str,
-        opened: Shard,
-        part: Part,
-        start: int | None,
-        stop: int | None,
-        expired: bool,
-    ) -> Iterable[Target]:
-        """A target for each run of slots that count."""
-        visible = part.shown if expired else part.shown & self.slots
-        for within in part.ranges(visible, self.slotting) if visible else ():
-            held = self.slotting.start(first_of(part.held)), self.slotting.stop(last_of(part.held))
-            low, high = held if within is None else within
-            narrow = (
-                low if start is None else max(low, start),
-                high if stop is None else min(high, stop),
-            )
-            if narrow[0] < narrow[1]:
-                yield opened, None if narrow == held else narrow
 
 
 def state_of(manifest: Manifest) -> WaveState | None:

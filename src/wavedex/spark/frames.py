@@ -23,8 +23,7 @@ from wavedex import errors
 from wavedex.engine.spark import spark_errors
 from wavedex.errors import WavedexError
 from wavedex.files.names import base_of, stem_prefix
-from wavedex.index.appending import Bring
-from wavedex.index.arriving import Arriving, arrive
+from wavedex.index.arriving import Arriving, Bring, arrive
 from wavedex.index.definition import Definition
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.staging import Staged, clearing, gather, stage

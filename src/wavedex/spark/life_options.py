@@ -8,13 +8,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.ends import ends
 from wavedex.errors import BadDefinition, BadTime
 from wavedex.index.life_defining import read_grid, read_partition
 from wavedex.index.life_definition import LifeDefinition
 from wavedex.index.lifetime import LifetimeIndex
 from wavedex.plan.grids.methods import METHODS
 from wavedex.slots import Numbers, duration_ns
+from wavedex.slots.ends import ends
 from wavedex.spark.kinds import Found, Kind, is_number, key_columns, time_type, width_of
 
 _COUNTS = {"position": 1}

@@ -19,8 +19,7 @@ from wavedex import slots
 from wavedex.engine.spark import spark_errors
 from wavedex.errors import NotAnIndex
 from wavedex.index import life_feeding, refreshing
-from wavedex.index.appending import Bring
-from wavedex.index.arriving import cast_column
+from wavedex.index.arriving import Bring, cast_column
 from wavedex.index.counting import at_instant, check_counted, follow
 from wavedex.index.life_definition import At, LifeDefinition
 from wavedex.index.life_feeding import Seen, at_seen

@@ -11,8 +11,7 @@ from contextlib import AbstractContextManager, contextmanager, nullcontext
 
 from wavedex.errors import BadDefinition
 from wavedex.index import life_feeding, refreshing
-from wavedex.index.appending import Bring
-from wavedex.index.arriving import Arriving, settle
+from wavedex.index.arriving import Arriving, Bring, settle
 from wavedex.index.counting import at_instant, count_seen, follow
 from wavedex.index.life_feeding import Seen, at_seen, look
 from wavedex.index.lifetime import LifetimeIndex

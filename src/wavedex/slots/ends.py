@@ -21,10 +21,13 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wavedex import slots
 from wavedex.clock import Moment, read_time
 from wavedex.errors import BadDefinition, BadTime
-from wavedex.slots import Calendar, Durations, Numbers, Ordinals, Slotting
+from wavedex.slots import reading
+from wavedex.slots.calendar import Calendar
+from wavedex.slots.contract import Ordinals, Slotting
+from wavedex.slots.numbers import Numbers
+from wavedex.slots.timed import Durations
 
 _MONTHLY = ("month", "quarter", "year")
 _FAR = 2**62
@@ -137,8 +140,8 @@ def ends(time_type: pa.DataType, refresh: str | int, origin: Any = None, zone: s
     """The slots between refreshes of a column of this type, in a zone. Raises BadDefinition."""
     try:
         # A day of a zone may have 23 or 25 hours, and refreshes are equally far apart: days are those of UTC.
-        is_daily = isinstance(slots.slotting(time_type, refresh, zone), Calendar)
-        base = slots.slotting(time_type, refresh, "UTC" if is_daily else zone, origin)
+        is_daily = isinstance(reading.slotting(time_type, refresh, zone), Calendar)
+        base = reading.slotting(time_type, refresh, "UTC" if is_daily else zone, origin)
     except BadDefinition as error:
         # What is called a slot there is called a refresh here.
         raise BadDefinition(str(error).replace("slot=", "refresh=")) from None
@@ -153,4 +156,4 @@ def from_json(data: dict[str, Any]) -> Ends:
     """The slots that `to_json` described. Raises BadDefinition."""
     if data.get("kind") != Ends.kind:
         raise BadDefinition(f"This does not describe slots of refreshes: {data!r}.")
-    return Ends(slots.from_json(data["base"]), data["zone"])
+    return Ends(reading.from_json(data["base"]), data["zone"])

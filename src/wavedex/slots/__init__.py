@@ -1,0 +1,23 @@
+"""Time to slot numbers and back: counted, measured, read off a calendar, or named by their ends."""
+
+from wavedex.slots.calendar import Calendar
+from wavedex.slots.contract import Ordinals, Slotting, distinct, ordinals
+from wavedex.slots.ends import Ends
+from wavedex.slots.numbers import Numbers
+from wavedex.slots.reading import check_zone, from_json, slotting
+from wavedex.slots.timed import Durations, duration_ns
+
+__all__ = [
+    "Calendar",
+    "Durations",
+    "Ends",
+    "Numbers",
+    "Ordinals",
+    "Slotting",
+    "check_zone",
+    "distinct",
+    "duration_ns",
+    "from_json",
+    "ordinals",
+    "slotting",
+]

@@ -1,0 +1,119 @@
+"""Slots of times: what all of them share, and those of equal length, from seconds to hours."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import date, timedelta
+from zoneinfo import ZoneInfo
+
+from wavedex.clock import (
+    DAY_NS,
+    DAY_S,
+    SECOND_NS,
+    Moment,
+    column_ns,
+    day_number,
+    first_instant,
+    iso_date,
+    offset_at,
+)
+from wavedex.errors import BadTime
+from wavedex.slots.contract import (
+    Ordinals,
+    Slotting,
+    count_from,
+)
+
+COLUMN_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": SECOND_NS, "day": DAY_NS}
+
+
+SECONDS = {"second": 1, "minute": 60, "hour": 3600}
+
+
+DAYS = {"day": 1, "week": 7}
+
+
+MONTHS = {"month": 1, "quarter": 3, "year": 12}
+
+
+UNITS = [*SECONDS, *DAYS, *MONTHS]
+
+
+WIDTH = re.compile(rf"(?:(\d{{1,9}})\s*)?({'|'.join(UNITS)})s?", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Timed(Slotting):
+    """A column of times, which are instants (`aware`) or wall-clock times as written, and a zone."""
+
+    unit: str
+    every: int
+    zone: str
+    column: str  # the unit of the column: ns, us, ms, s or day
+    aware: bool
+
+    @property
+    def _clock(self) -> ZoneInfo | None:
+        """The zone whose clock stands between the column and the calendar, if one does."""
+        return ZoneInfo(self.zone) if self.aware and self.zone != "UTC" else None
+
+    def length(self, duration: object) -> int:
+        return -(-duration_ns(duration) // COLUMN_NS[self.column])
+
+    def _span(self, when: date | Moment) -> tuple[int, int]:
+        if not isinstance(when, Moment):
+            return self._midnight(day_number(when)), self._midnight(day_number(when) + 1)
+        first, last = column_ns(when, self.aware, self.zone)
+        return -(-first // COLUMN_NS[self.column]), last // COLUMN_NS[self.column] + 1
+
+    def _midnight(self, day: int) -> int:
+        """Return where a day begins, which is counted from 1970-01-01."""
+        begin_s = first_instant(self._clock, day * DAY_S)[0] if self._clock else day * DAY_S
+        return begin_s * SECOND_NS // COLUMN_NS[self.column]
+
+
+@dataclass(frozen=True)
+class Durations(Timed):
+    """Slots of equal length from an origin on, which is an ordinal.
+
+    >>> Durations("minute", 15, "UTC", column="ms", aware=False, origin=0).label(5)
+    '1970-01-01 01:15'
+    """
+
+    kind = "durations"
+    origin: int
+
+    @property
+    def _width(self) -> int:
+        return self.every * SECONDS[self.unit] * SECOND_NS // COLUMN_NS[self.column]
+
+    def _slots(self, ordinals: Ordinals) -> Ordinals:
+        return count_from(ordinals, self.origin, self._width)
+
+    def _begin(self, slot: int) -> int:
+        return self.origin + slot * self._width
+
+    def _name(self, slot: int) -> str:
+        wall_s = self._begin(slot) * COLUMN_NS[self.column] // SECOND_NS
+        day, second = divmod(wall_s + (offset_at(self._clock, wall_s) if self._clock else 0), DAY_S)
+        tail = f":{second % 60:02}" if self.unit == "second" or second % 60 else ""
+        return f"{iso_date(day)} {second // 3600:02}:{second // 60 % 60:02}{tail}"
+
+
+def duration_ns(duration: object) -> int:
+    """Return the nanoseconds of a timedelta, or of a text of a number and a unit from second to week.
+
+    >>> duration_ns("15 minutes")
+    900000000000
+    """
+    if isinstance(duration, timedelta) and duration >= timedelta():
+        return duration // timedelta(microseconds=1) * 1000
+    match = WIDTH.fullmatch(duration.strip()) if isinstance(duration, str) else None
+    seconds = {**SECONDS, **{unit: days * DAY_S for unit, days in DAYS.items()}}
+    if match is None or match[2].lower() not in seconds:
+        raise BadTime(
+            f"Cannot read {duration!r} as a duration: give a number and one of "
+            f"{', '.join(seconds)}, such as '10 minutes'."
+        )
+    return int(match[1] or 1) * seconds[match[2].lower()] * SECOND_NS
