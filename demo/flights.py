@@ -33,7 +33,7 @@ from rich.table import Table
 
 import wavedex as wx
 from wavedex import spark as wxs
-from wavedex.cli.running import run as run_pipeline
+from wavedex.cli.run import run as run_pipeline
 
 FOLDER = Path(os.path.relpath(Path(__file__).parent))
 PIPELINE = Path(__file__).with_name("flights.toml")

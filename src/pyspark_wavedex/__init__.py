@@ -1,5 +1,5 @@
 """Where Spark looks for the data source `wavedex`: it imports every package whose name begins with `pyspark_`."""
 
-from wavedex.spark.source import WavedexSource as DefaultSource
+from wavedex.spark.source.data_source import WavedexSource as DefaultSource
 
 __all__ = ["DefaultSource"]

@@ -27,6 +27,7 @@ import os
 from typing import Any, overload
 
 from wavedex import errors
+from wavedex.advisor.growth import Tuning, tune
 from wavedex.errors import WavedexError
 from wavedex.index import (
     Appended,
@@ -40,7 +41,6 @@ from wavedex.index import (
     WaveIndex,
 )
 from wavedex.index.opening import open_index
-from wavedex.index.tuning import Tuning, tune
 from wavedex.rows.codes import split_codes
 from wavedex.store.databases.server_address import trust_server
 

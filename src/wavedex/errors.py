@@ -245,6 +245,10 @@ class Damaged(WavedexError):
         return type(self), (self.findings,)
 
 
+class OtherKind(Damaged):
+    """What lies there says that it is a kind of index that nobody knows."""
+
+
 class CommitUncertain(WavedexError):
     """A commit was made, or may have been, but the disk did not say that it lasts."""
 

@@ -6,7 +6,7 @@ import pytest
 from cli_sales import SCHEMA, table_of
 
 import wavedex as wx
-from wavedex.cli.wave import BLOCKS, Wave
+from wavedex.show.signs import BLOCKS, Wave
 
 
 def test_inspect_says_what_the_index_is(run, sales):

@@ -11,9 +11,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from wavedex.cli.charts import bars, towers
 from wavedex.cli.slot_sizes import read_sizes
 from wavedex.plan import plan_table, scheme
+from wavedex.show.charts import bars, towers
 
 SIZES = [4, 1, 1, 4, 1, 1, 9, 2]
 

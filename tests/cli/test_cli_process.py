@@ -11,7 +11,8 @@ import pytest
 from cli_sales import rows_of
 
 import wavedex as wx
-from wavedex.cli import commands, reading
+from wavedex.cli import commands
+from wavedex.cli import probe as reading
 
 COMMANDS = ["run", "probe", "scan", "inspect", "plan", "append", "verify", "vacuum", "tune"]
 

@@ -17,8 +17,8 @@ import pyarrow.parquet as pq
 import pytest
 
 import wavedex as wx
+from wavedex.advisor.growth import Tried, Tuning
 from wavedex.errors import BadDefinition, BadSample, MissingColumn, SchemaMismatch
-from wavedex.index.tuning import Tried, Tuning
 
 ROWS = 500
 WIDTH = 32

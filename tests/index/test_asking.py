@@ -12,7 +12,7 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.index import readable
+from wavedex.index.reading import readable
 
 ROWS = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 

@@ -15,7 +15,7 @@ from matrix import RUNS_ALL
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.index import counting
+from wavedex.index.lifetime import counted as counting
 from wavedex.testing.oracle import same_rows
 
 METHODS = ["count-rebuild", "count-no-rebuild"]

@@ -14,7 +14,7 @@ from ways import CASES, CHAINED, SQLITE, WAYS, told
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log import DATA, Log
+from wavedex.log.journal import DATA, Log
 from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, WatchedDisk
 from wavedex.testing.oracle import Oracle, same_rows
 

@@ -17,9 +17,9 @@ from damage_trials import KEYS, LAST, MAKERS, WAVE_WRITES, answers, make_wave, r
 import wavedex as wx
 from wavedex import errors
 from wavedex.files.local import FileRef, Files
-from wavedex.index.appending import append
-from wavedex.index.staging import gather, stage
-from wavedex.log import Log
+from wavedex.index.core.staged import gather, stage
+from wavedex.index.wave.append import append
+from wavedex.log.journal import Log
 from wavedex.store.formats import open_shard
 from wavedex.store.sorted.packed import PackedShard
 

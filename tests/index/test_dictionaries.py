@@ -15,7 +15,7 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.index import readable
+from wavedex.index.reading import readable
 from wavedex.rows.codes import WORDS_MAX
 from wavedex.store.sorted import parquet
 
@@ -109,7 +109,7 @@ def test_wrong_codes_are_found(tmp_path):
     index = filled(tmp_path / "x", days=1)
     index.verify()
     # Codes of other rows under a checksum that is right, as a writer with a mistake would leave them.
-    from wavedex.log import Log
+    from wavedex.log.journal import Log
     from wavedex.rows.arrays import read_arrays, write_arrays
     from wavedex.store.formats import open_shard
 

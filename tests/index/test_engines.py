@@ -14,8 +14,8 @@ from ways import WAYS
 
 import wavedex as wx
 from wavedex.errors import BadName, BadTime, MissingColumn, PackageMissing, SchemaMismatch
-from wavedex.index import duckdb_view, polars_frame
-from wavedex.index.polars_frame import ends_of
+from wavedex.index.reading import duckdb_view, polars_frame
+from wavedex.index.reading.polars_frame import ends_of
 from wavedex.store.sorted import packed
 
 SCHEMA = pa.schema(

@@ -17,8 +17,8 @@ from ways import CASES, told
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.index.feeding import Batch, feed
-from wavedex.index.staging import gather, stage
+from wavedex.index.core.staged import gather, stage
+from wavedex.index.wave.feed import Batch, feed
 
 WINDOW, MAX_GAP, STEPS = 4, 5, 20
 

@@ -13,7 +13,7 @@ from stream_oracle import EVERY, SCHEMA, StreamOracle, bag, table
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log import DATA, Log
+from wavedex.log.journal import DATA, Log
 from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, FullDisk
 
 WINDOW, DELAY = 3, 5

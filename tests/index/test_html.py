@@ -13,8 +13,8 @@ from pictures import BOX, SVG, boxes, groups_of, parsed, svg_of
 from rich.filesize import decimal
 
 import wavedex as wx
-from wavedex.index import html
-from wavedex.index.picture import EXPIRED, LIVE, OPEN, human_bytes
+from wavedex.show import html
+from wavedex.show.wave import EXPIRED, LIVE, OPEN, human_bytes
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 

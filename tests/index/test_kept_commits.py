@@ -9,7 +9,7 @@ import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log import Log
+from wavedex.log.journal import Log
 
 
 @pytest.fixture(autouse=True)

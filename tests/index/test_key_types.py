@@ -18,7 +18,7 @@ from ways import WAYS
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log import Log
+from wavedex.log.journal import Log
 from wavedex.rows.keys import key_type
 from wavedex.store.formats import open_shard
 from wavedex.testing.oracle import Oracle, same_rows

@@ -14,10 +14,11 @@ from test_crashes import DISKS, crash_everywhere, rows_of, table, unnamed_files
 from test_crashes import make as make_small
 
 import wavedex as wx
-from wavedex import errors, ledger
+from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log import LOG, Manifest
+from wavedex.log import ledger
+from wavedex.log.journal import LOG, Manifest
 from wavedex.plan.slot_set import SPAN_MAX
 from wavedex.testing.oracle import Oracle, same_rows
 

@@ -12,8 +12,8 @@ import pytest
 import wavedex as wx
 from wavedex import errors
 from wavedex.index import Surroundings
-from wavedex.leases import LEASE_S
-from wavedex.log import LOG, Log
+from wavedex.log.journal import LOG, Log
+from wavedex.log.leases import LEASE_S
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 

@@ -6,7 +6,8 @@ import pytest
 from test_crashes import SCHEMA, table
 
 import wavedex as wx
-from wavedex import errors, ledger
+from wavedex import errors
+from wavedex.log import ledger
 from wavedex.testing.oracle import same_rows
 
 WINDOW, EMPTY = 20, 5

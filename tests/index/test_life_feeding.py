@@ -9,7 +9,7 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.log import Log
+from wavedex.log.journal import Log
 
 SCHEMA = pa.schema([("k", pa.string()), ("b", pa.int64()), ("e", pa.int64())])
 COUNTED = pa.schema([("k", pa.string()), ("b", pa.int64()), ("n", pa.int64())])

@@ -11,9 +11,10 @@ import pytest
 from pictures import BOX, SVG, boxes, groups_of, parsed, svg_of
 
 import wavedex as wx
-from wavedex.index import html, life_html
-from wavedex.index.life_picture import GridPicture, span_text
-from wavedex.index.picture import human_bytes
+from wavedex.show import grid_svg as life_html
+from wavedex.show import html
+from wavedex.show.grid import GridPicture, span_text
+from wavedex.show.wave import human_bytes
 
 SCHEMA = pa.schema([("k", pa.int64()), ("at", pa.int64()), ("over", pa.int64())])
 

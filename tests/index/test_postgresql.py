@@ -36,7 +36,7 @@ from wavedex.engine.technique import TECHNIQUES
 from wavedex.files.local import Files
 from wavedex.files.remote import RemoteFiles
 from wavedex.index import held as held_index
-from wavedex.log import DATA
+from wavedex.log.journal import DATA
 from wavedex.store.databases import sql
 from wavedex.store.databases.server import Session
 from wavedex.store.databases.server_address import Address

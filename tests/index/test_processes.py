@@ -23,7 +23,7 @@ import pytest
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log import Log
+from wavedex.log.journal import Log
 
 WINDOW, SLOTS, BURST = 5, 36, 6
 SCHEMES = {"in-place": "del", "simple-shadow": "rata", "packed-shadow": "reindex++", "runs": "wata"}

@@ -15,7 +15,7 @@ from ways import WAYS
 import wavedex as wx
 from wavedex.files.local import Files
 from wavedex.files.spread import MARK
-from wavedex.index.readable import read_together
+from wavedex.index.reading.readable import read_together
 from wavedex.plan import SCHEMES
 from wavedex.testing.disks import Crash
 from wavedex.testing.oracle import Oracle, same_rows

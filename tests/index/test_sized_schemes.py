@@ -16,7 +16,7 @@ from ways import WEIGHING, told
 import wavedex as wx
 from wavedex import errors
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.log import Log
+from wavedex.log.journal import Log
 from wavedex.plan import size_ratio
 from wavedex.testing.oracle import Oracle, same_rows
 

@@ -13,8 +13,8 @@ from ways import WAYS
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.index.appending import append
-from wavedex.index.staging import Staged, gather, stage
+from wavedex.index.core.staged import Staged, gather, stage
+from wavedex.index.wave.append import append
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])

@@ -9,8 +9,8 @@ from remote_places import Place, place_of
 from remote_rows import answers, filled, oracle_of, rows_of, table
 
 from wavedex.errors import CommitUncertain, SlotConflict
-from wavedex.index.appending import append
-from wavedex.index.staging import Staged, clearing, gather, stage
+from wavedex.index.core.staged import Staged, clearing, gather, stage
+from wavedex.index.wave.append import append
 from wavedex.testing.oracle import same_rows
 
 STEM = "data/0000000099-57a6ed-1"

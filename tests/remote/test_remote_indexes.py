@@ -36,7 +36,7 @@ from wavedex.files.address import files_at
 from wavedex.files.local import Files
 from wavedex.files.objects import ObjectFiles
 from wavedex.files.remote import RemoteFiles
-from wavedex.log import DATA, Log
+from wavedex.log.journal import DATA, Log
 from wavedex.testing.oracle import Oracle, same_rows
 
 # -- answers ----------------------------------------------------------------------------------------

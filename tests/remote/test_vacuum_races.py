@@ -15,9 +15,9 @@ from remote_rows import answers, filled, interrupted, interrupting, oracle_of, r
 import wavedex as wx
 from wavedex import errors
 from wavedex.files.names import staged_prefix, staged_stem
-from wavedex.index.appending import append
-from wavedex.index.staging import Staged, gather, stage
-from wavedex.log import STAGED_HOURS_KEPT, Log
+from wavedex.index.core.staged import Staged, gather, stage
+from wavedex.index.wave.append import append
+from wavedex.log.journal import STAGED_HOURS_KEPT, Log
 from wavedex.testing.oracle import same_rows
 
 

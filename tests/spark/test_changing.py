@@ -7,7 +7,7 @@ from spark_rows import create, frame_of, rows, scanned
 
 from wavedex import spark as wxs
 from wavedex.errors import ConcurrentWrite
-from wavedex.index.staging import gather, stage
+from wavedex.index.core.staged import gather, stage
 from wavedex.testing.oracle import same_rows
 
 

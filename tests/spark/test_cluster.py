@@ -21,7 +21,7 @@ from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
 from wavedex.files.local import Files
-from wavedex.log import Log
+from wavedex.log.journal import Log
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 """Of the workers. Both are this machine; Spark starts a second attempt of a slow task on another host only."""
@@ -56,10 +56,10 @@ from pathlib import Path
 from pyspark import TaskContext
 
 from wavedex import spark as wxs
-from wavedex.engine.spark import SparkEngine
-from wavedex.index import appending
-from wavedex.index.surroundings import Surroundings
-from wavedex.index.wave import WaveIndex
+from wavedex.spark.engine import SparkEngine
+from wavedex.index.wave import append as appending
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.wave.index import WaveIndex
 from wavedex.spark.frames import bring_frame
 from wavedex.files.local import Files
 

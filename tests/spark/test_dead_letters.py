@@ -9,10 +9,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import wavedex as wx
-from wavedex.index import feeding
-from wavedex.index.arriving import arrive
-from wavedex.index.feeding import Batch
-from wavedex.spark.streaming import dead_letters
+from wavedex.index.core.arrival import arrive
+from wavedex.index.wave import feed as feeding
+from wavedex.index.wave.feed import Batch
+from wavedex.spark.stream import dead_letters
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64())])
 

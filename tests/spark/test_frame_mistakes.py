@@ -31,7 +31,7 @@ from wavedex.errors import (
     SparkFailed,
     WavedexError,
 )
-from wavedex.log import LOCK
+from wavedex.log.journal import LOCK
 
 
 @pytest.fixture

@@ -16,7 +16,7 @@ from spark_rows import collected, create, frame_of, scanned
 import wavedex as wx
 from wavedex import spark as wxs
 from wavedex.errors import NullKeys, SchemaMismatch
-from wavedex.spark.pipeline import read_pipeline
+from wavedex.pipelines.pipeline import read_pipeline
 from wavedex.spark.runner import run
 from wavedex.store.shard import shard_of
 from wavedex.testing.oracle import same_rows

@@ -13,8 +13,8 @@ from spark_lives import Lives, lives, table
 
 import wavedex as wx
 from wavedex.errors import BadPipeline, GapTooLarge, LifetimeTooLong
+from wavedex.pipelines.pipeline import IndexPart, Pipeline, read_pipeline
 from wavedex.plan.grids.methods import METHODS
-from wavedex.spark.pipeline import IndexPart, Pipeline, read_pipeline
 from wavedex.spark.runner import Step, run
 from wavedex.testing.oracle import same_rows
 

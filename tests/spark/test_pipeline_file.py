@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.errors import BadPipeline, Mistake
+from wavedex.pipelines.pipeline import HINTS, Shape, Source, SparkPart, Stream, read_pipeline
 from wavedex.plan import SCHEMES, options_of
-from wavedex.spark.pipeline import HINTS, Shape, Source, SparkPart, Stream, read_pipeline
 
 WHOLE = """\
 [source]

@@ -7,9 +7,9 @@ import pytest
 
 import wavedex as wx
 from wavedex.errors import BadPipeline, Mistake
-from wavedex.spark.pipeline import IndexPart, Pipeline, Source, SparkPart, check_against
-from wavedex.spark.pipeline import read_pipeline as read_file
-from wavedex.spark.places import is_missing, is_uri, lies_in, place_of
+from wavedex.pipelines.pipeline import IndexPart, Pipeline, Source, SparkPart, check_against
+from wavedex.pipelines.pipeline import read_pipeline as read_file
+from wavedex.pipelines.places import is_missing, is_uri, lies_in, place_of
 
 SCHEMA = pa.schema(
     [("k", pa.string()), ("t", pa.timestamp("us", "UTC")), ("a", pa.int64()), ("b", pa.int64())]

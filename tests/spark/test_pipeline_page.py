@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from wavedex.errors import BadPipeline
-from wavedex.spark.pipeline import HINTS, read_pipeline
+from wavedex.pipelines.pipeline import HINTS, read_pipeline
 
 PAGE = Path(__file__).parents[2].joinpath("docs/pipelines.md").read_text(encoding="utf-8")
 

@@ -13,7 +13,7 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.spark.pipeline import read_pipeline
+from wavedex.pipelines.pipeline import read_pipeline
 from wavedex.spark.runner import Step, run
 from wavedex.testing.oracle import same_rows
 

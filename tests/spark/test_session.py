@@ -91,7 +91,7 @@ def test_what_java_says_of_a_wrong_setting_is_not_kept_back():
 
 def test_the_names_of_the_package_stay_functions_whatever_is_imported_first():
     code = """
-import wavedex.spark.streaming, wavedex.spark.sessions
+import wavedex.spark.stream, wavedex.spark.sessions
 from wavedex import spark as wxs
 assert all(callable(getattr(wxs, name)) for name in wxs.__all__), wxs.__dict__
 """

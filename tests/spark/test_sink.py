@@ -18,7 +18,7 @@ import wavedex as wx
 from wavedex import spark as wxs
 from wavedex.engine.technique import TECHNIQUES
 from wavedex.errors import StreamOutOfStep
-from wavedex.index.feeding import Fed
+from wavedex.index.wave.feed import Fed
 from wavedex.testing.oracle import same_rows
 
 Batch = Callable[[DataFrame, int], object]

@@ -17,10 +17,10 @@ from wavedex import spark as wxs
 from wavedex.errors import CommitGone, DiskFailed
 from wavedex.files.local import Files
 from wavedex.index import Surroundings
-from wavedex.leases import LEASE_S
-from wavedex.log import LOG
+from wavedex.log.journal import LOG
+from wavedex.log.leases import LEASE_S
 from wavedex.spark.held_commit import HeldCommit, hold_newest
-from wavedex.spark.source import WavedexSource
+from wavedex.spark.source.data_source import WavedexSource
 from wavedex.testing.oracle import same_rows
 
 PUSH_DOWN = "spark.sql.python.filterPushdown.enabled"

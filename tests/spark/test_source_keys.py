@@ -15,9 +15,9 @@ from spark_rows import collected, create, rows, scanned
 
 import wavedex as wx
 from wavedex.errors import BadDefinition, BadKey
-from wavedex.log import Manifest
-from wavedex.spark.source import WavedexSource
-from wavedex.spark.source_read import Piece
+from wavedex.log.journal import Manifest
+from wavedex.spark.source.data_source import WavedexSource
+from wavedex.spark.source.reader import Piece
 from wavedex.spark.types import spark_schema
 from wavedex.testing.oracle import same_rows
 

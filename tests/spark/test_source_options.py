@@ -10,7 +10,7 @@ from spark_rows import Source, create, rows
 
 import wavedex as wx
 from wavedex.errors import BadDefinition
-from wavedex.spark.source import WavedexSource
+from wavedex.spark.source.data_source import WavedexSource
 from wavedex.spark.types import spark_schema
 
 

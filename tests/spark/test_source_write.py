@@ -15,7 +15,7 @@ from spark_rows import Source, create, frame_of, rows, scanned, state, unnamed
 
 import wavedex as wx
 from wavedex.engine.technique import TECHNIQUES
-from wavedex.log import LOCK
+from wavedex.log.journal import LOCK
 from wavedex.testing.oracle import same_rows
 
 

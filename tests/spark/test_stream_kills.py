@@ -27,7 +27,7 @@ from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
 from wavedex.files.local import Files
-from wavedex.log import Log
+from wavedex.log.journal import Log
 
 SEED = 20260103
 KILLS = 20 if RUNS_ALL else 6

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavedex.spark.toml_lines import lines_of
+from wavedex.pipelines.toml_lines import lines_of
 
 
 def paths_of(data, above=()):

@@ -15,12 +15,13 @@ import wavedex as wx
 from wavedex.errors import CommitUncertain
 from wavedex.files.names import staged_stem
 from wavedex.files.remote import RemoteFiles
-from wavedex.index.appending import append
-from wavedex.index.arriving import Arriving
-from wavedex.index.staging import Staged, stage
-from wavedex.log import Manifest
-from wavedex.spark import frames, source_write
-from wavedex.spark.source_write import Said
+from wavedex.index.core.arrival import Arriving
+from wavedex.index.core.staged import Staged, stage
+from wavedex.index.wave.append import append
+from wavedex.log.journal import Manifest
+from wavedex.spark import frames
+from wavedex.spark.source import writer as source_write
+from wavedex.spark.source.writer import Said
 from wavedex.spark.types import spark_schema
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64())])

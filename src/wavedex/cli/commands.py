@@ -17,7 +17,14 @@ import typer
 from typer.core import TyperGroup
 
 import wavedex
-from wavedex.cli import appending, changing, inspecting, keeping, planning, reading, running, tuning
+from wavedex.cli import append as appending
+from wavedex.cli import inspect as inspecting
+from wavedex.cli import migrate as changing
+from wavedex.cli import plan as planning
+from wavedex.cli import probe as reading
+from wavedex.cli import run as running
+from wavedex.cli import tune as tuning
+from wavedex.cli import verify as keeping
 from wavedex.errors import WavedexError
 
 FAILED = 1

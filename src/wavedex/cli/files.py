@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import WavedexError
-from wavedex.index.arriving import is_instant, is_local, to_instants
+from wavedex.index.core.arrival import is_instant, is_local, to_instants
 from wavedex.rows import compute as pc
 
 BLOCK_BYTES = 1 << 24

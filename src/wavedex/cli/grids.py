@@ -5,7 +5,7 @@ from __future__ import annotations
 import typer
 
 from wavedex.cli.options import whole
-from wavedex.index.life_defining import read_shape
+from wavedex.index.lifetime.answers import read_shape
 from wavedex.plan import METHODS, SCHEMES, Grid
 from wavedex.plan import grid as grid_of
 

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from wavedex.cli.rows import printable
-from wavedex.index.life_picture import DELTA, Cell, GridPicture, span_text
-from wavedex.index.picture import human_bytes, row_count
+from wavedex.show.grid import DELTA, Cell, GridPicture, span_text
+from wavedex.show.wave import human_bytes, row_count
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -15,11 +15,11 @@ from typing import Any
 
 import typer
 
-from wavedex.cli.charts import LOWER, UPPER, bars, towers
-from wavedex.cli.plots import COLOURS, save_plot
 from wavedex.plan import SCHEMES, Scheme, SizeRatio, options_of, size_ratio
 from wavedex.plan import scheme as scheme_of
 from wavedex.plan.waves.sizes import SlotSize, largest_window, slot_sizes
+from wavedex.show.charts import LOWER, UPPER, bars, towers
+from wavedex.show.plots import COLOURS, save_plot
 
 CHART_HEIGHT = 10
 

@@ -1,7 +1,7 @@
 """What every engine does: share a plan out among the shards, and gather what the next manifest will name.
 
 An engine says only how the shards' shares are run (`_run_all`): on threads of this process, or on a cluster. The share
-itself is the same function everywhere (`wavedex.engine.shard`).
+itself is the same function everywhere (`wavedex.engine.task`).
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Protocol
 import pyarrow as pa
 
 from wavedex.engine.homes import place
-from wavedex.engine.shard import Settled, ShardTask, Workshop, needs_writing, run_shard
+from wavedex.engine.task import Settled, ShardTask, Workshop, needs_writing, run_shard
 from wavedex.errors import Damaged, WriteFailed
 from wavedex.files.names import base_of, stem_prefix
-from wavedex.log import DATA, Manifest, SubIndex
+from wavedex.log.journal import DATA, Manifest, SubIndex
 from wavedex.plan import Operation, apply
 from wavedex.store.part import Part
 from wavedex.store.shard import split_by_shard, split_keys

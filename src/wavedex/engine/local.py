@@ -10,7 +10,7 @@ from functools import partial
 
 from wavedex.crew import run_together
 from wavedex.engine.base import Engine
-from wavedex.engine.shard import Settled, ShardTask, Workshop, run_shard
+from wavedex.engine.task import Settled, ShardTask, Workshop, run_shard
 
 
 class LocalEngine(Engine):

@@ -1,14 +1,14 @@
 """What users hold: the wave index, the lifetime index and their snapshots."""
 
-from wavedex.index.appending import Appended
-from wavedex.index.feeding import Fed
-from wavedex.index.life_snapshot import LifeSnapshot
-from wavedex.index.lifetime import LifetimeIndex
-from wavedex.index.refreshing import Refreshed
-from wavedex.index.retracting import Retracted
-from wavedex.index.snapshot import Snapshot
-from wavedex.index.surroundings import Surroundings
-from wavedex.index.wave import WaveIndex
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.lifetime.refresh import Refreshed
+from wavedex.index.lifetime.retraction import Retracted
+from wavedex.index.lifetime.snapshot import LifeSnapshot
+from wavedex.index.reading.snapshot import Snapshot
+from wavedex.index.wave.append import Appended
+from wavedex.index.wave.feed import Fed
+from wavedex.index.wave.index import WaveIndex
 
 __all__ = [
     "Appended",

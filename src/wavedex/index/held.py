@@ -5,27 +5,30 @@ Reads go through a snapshot of the newest commit, which is taken again only when
 
 from __future__ import annotations
 
+import os
 from abc import abstractmethod
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, ClassVar, Generic
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, ClassVar, Generic, Self, cast
 
 import pyarrow as pa
 import xxhash
 
 from wavedex.crew import let_go
-from wavedex.errors import BadDefinition, CommitGone, Damaged
+from wavedex.errors import BadDefinition, CommitGone, Damaged, NotAnIndex, OtherKind
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import DEFINITION, manifest_name
-from wavedex.index import erasing
-from wavedex.index.definition import changed_since
-from wavedex.index.erasing import Erased
-from wavedex.index.html import to_html
-from wavedex.index.readable import Readable
-from wavedex.index.roots import check_roots
-from wavedex.index.snapshot import Snapshot
-from wavedex.index.verify import find_damage
-from wavedex.index.writer import PATIENCE_S, D, Writer
-from wavedex.log import LOG, Log, Manifest
+from wavedex.index import erasure as erasing
+from wavedex.index.core.creation import open_at
+from wavedex.index.core.definition import Definition, changed_since
+from wavedex.index.core.roots import check_roots
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.core.verification import find_damage
+from wavedex.index.core.writer import PATIENCE_S, D, Writer
+from wavedex.index.erasure import Erased
+from wavedex.index.reading.readable import Readable
+from wavedex.index.reading.snapshot import Snapshot
+from wavedex.log.journal import LOG, Log, Manifest
+from wavedex.show.html import to_html
 from wavedex.store.checks import CheckedParts
 from wavedex.store.shard import Shard
 
@@ -34,18 +37,46 @@ class Held(Readable, Generic[D]):
     """An index that somebody holds. Any number of processes may read it while one writes."""
 
     snapshot_kind: ClassVar[type[Snapshot]] = Snapshot
+    definition_kind: ClassVar[type[Definition]]
+    writer_kind: ClassVar[type[Writer[Any]]]
 
     def __init__(
-        self, files: AnyFiles, definition: D, writer: Writer[D], check: bool = False
+        self, files: AnyFiles, definition: D, surroundings: Surroundings, check: bool = False
     ) -> None:
         """Use `create` of its kind or `wavedex.open` instead."""
         self._checked = CheckedParts(answers=True) if check else None
         self._files = files
         self._definition = definition
         self._log = Log(files)
-        self._writer = writer
+        self._writer: Writer[D] = self.writer_kind(files, definition, surroundings)
         self._cached: tuple[Hashable | None, Snapshot] | None = None
         self._migrated: tuple[Mapping[str, Any], D] = ({}, definition)
+
+    create: ClassVar[Callable[..., Any]]
+    """Makes a new one. Each kind has options of its own."""
+
+    @classmethod
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        surroundings: Surroundings | None = None,
+        check: bool = False,
+    ) -> Self:
+        """Open an index of this kind; `wavedex.open` opens any.
+
+        With `check`, every file is compared with its checksum before it is first answered from.
+        Raises NotAnIndex, NewerFormat, OlderFormat or Damaged.
+        """
+        around = surroundings or Surroundings()
+        kind = cls.definition_kind
+        try:
+            files, definition = open_at(path, around, (kind,))
+        except OtherKind:
+            raise NotAnIndex(
+                f"{path} is no {kind.kind} index. Use wavedex.open, which opens any kind."
+            ) from None
+        return cls(files, cast(D, definition), around, check)
 
     # -- reading --------------------------------------------------------------------------------
 

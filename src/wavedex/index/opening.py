@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
+from typing import cast
 
-from wavedex.index.creating import open_at
-from wavedex.index.life_definition import LifeDefinition
-from wavedex.index.lifetime import LifetimeIndex
-from wavedex.index.surroundings import Surroundings
-from wavedex.index.wave import WaveIndex
-from wavedex.index.wave_definition import WaveDefinition
+from wavedex.index.core.creation import open_at
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.kinds import KINDS
+from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.wave.index import WaveIndex
 
 AnyIndex = WaveIndex | LifetimeIndex
 
@@ -22,8 +22,5 @@ def open_index(
     With `check`, every file is compared with its checksum before it is first answered from.
     """
     around = surroundings or Surroundings()
-    files, definition = open_at(path, around)
-    if isinstance(definition, LifeDefinition):
-        return LifetimeIndex(files, definition, around, check)
-    assert isinstance(definition, WaveDefinition)
-    return WaveIndex(files, definition, around, check)
+    files, definition = open_at(path, around, [kind.definition for kind in KINDS.values()])
+    return cast(AnyIndex, KINDS[definition.kind].index(files, definition, around, check))

@@ -87,3 +87,19 @@ def empty_batch(schema: pa.Schema) -> pa.RecordBatch:
     """A batch without rows."""
     columns = [pa.nulls(0, kind) for kind in schema.types]
     return pa.RecordBatch.from_arrays(columns, schema=schema)
+
+
+def restored(column: pa.Array, kind: pa.DataType) -> pa.Array:
+    """A column that was read from Parquet, in the type of the index."""
+    if column.type == kind:
+        return column
+    if pt.is_dictionary(kind):
+        coded = restored(column, kind.value_type).dictionary_encode()
+        if coded.type == kind:
+            return coded
+        # Of another type only in that its dictionary is said to be sorted.
+        codes = coded.indices
+        return pa.DictionaryArray.from_buffers(
+            kind, len(codes), codes.buffers(), coded.dictionary, offset=codes.offset
+        )
+    return column.cast(kind)

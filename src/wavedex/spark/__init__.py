@@ -9,23 +9,23 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from wavedex.spark.appends import amend, append
     from wavedex.spark.moving_view import view
     from wavedex.spark.opening import open  # noqa: A004 - as wavedex.open
-    from wavedex.spark.probing import probe
-    from wavedex.spark.refreshing import update
+    from wavedex.spark.probes import probe
+    from wavedex.spark.refresh import update
     from wavedex.spark.sessions import session
-    from wavedex.spark.streaming import Sink, sink
-    from wavedex.spark.writing import amend, append
+    from wavedex.spark.stream import Sink, sink
 
 _HOMES = {
-    "Sink": "streaming",
-    "amend": "writing",
-    "append": "writing",
+    "Sink": "stream",
+    "amend": "appends",
+    "append": "appends",
     "open": "opening",
-    "probe": "probing",
+    "probe": "probes",
     "session": "sessions",
-    "sink": "streaming",
-    "update": "refreshing",
+    "sink": "stream",
+    "update": "refresh",
     "view": "moving_view",
 }
 

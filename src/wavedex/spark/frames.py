@@ -20,15 +20,15 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import ArrayType
 
 from wavedex import errors
-from wavedex.engine.spark import spark_errors
 from wavedex.errors import WavedexError
 from wavedex.files.names import base_of, stem_prefix
-from wavedex.index.arriving import Arriving, Bring, arrive
-from wavedex.index.definition import Definition
+from wavedex.index.core.arrival import Arriving, Bring, arrive
+from wavedex.index.core.definition import Definition
+from wavedex.index.core.staged import Staged, clearing, gather, stage
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.index.staging import Staged, clearing, gather, stage
-from wavedex.index.wave import WaveIndex
-from wavedex.log import DATA, Manifest
+from wavedex.index.wave.index import WaveIndex
+from wavedex.log.journal import DATA, Manifest
+from wavedex.spark.engine import spark_errors
 from wavedex.spark.types import arrow_schema, spark_type
 from wavedex.store.databases.server_address import Trust
 

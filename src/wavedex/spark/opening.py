@@ -10,13 +10,13 @@ from pyspark.sql import SparkSession
 
 from wavedex.engine.base import Engine
 from wavedex.engine.local import LocalEngine
-from wavedex.engine.shard import Workshop
-from wavedex.engine.spark import SparkEngine
+from wavedex.engine.task import Workshop
 from wavedex.errors import SchemaMismatch
-from wavedex.index.lifetime import LifetimeIndex
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.lifetime.index import LifetimeIndex
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.index.surroundings import Surroundings
-from wavedex.index.wave import WaveIndex
+from wavedex.index.wave.index import WaveIndex
+from wavedex.spark.engine import SparkEngine
 from wavedex.spark.sessions import session
 
 Path = str | os.PathLike[str]

@@ -19,7 +19,6 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
-from wavedex.engine.spark import reason, spark_errors
 from wavedex.errors import (
     BadDefinition,
     BadPipeline,
@@ -29,20 +28,21 @@ from wavedex.errors import (
     SchemaMismatch,
     SparkFailed,
 )
-from wavedex.index.appending import Appended
-from wavedex.index.feeding import Fed
-from wavedex.index.lifetime import LifetimeIndex
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.kinds import DEFAULT, find_kind
+from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.index.refreshing import Refreshed
-from wavedex.index.surroundings import Surroundings
-from wavedex.log import Log
-from wavedex.spark.index_options import DEFAULT, find_kind
-from wavedex.spark.pipeline import AVAILABLE_NOW, Pipeline, check_against
+from wavedex.index.wave.append import Appended
+from wavedex.index.wave.feed import Fed
+from wavedex.log.journal import Log
+from wavedex.pipelines.pipeline import AVAILABLE_NOW, Pipeline, check_against
+from wavedex.pipelines.toml_tables import line_of
+from wavedex.spark.appends import append
+from wavedex.spark.engine import reason, spark_errors
 from wavedex.spark.sessions import session
-from wavedex.spark.streaming import sink
-from wavedex.spark.toml_tables import line_of
+from wavedex.spark.stream import sink
 from wavedex.spark.types import arrow_schema
-from wavedex.spark.writing import append
 
 NO_DELAY = "0 seconds"
 T = TypeVar("T")

@@ -18,7 +18,7 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from wavedex.errors import NoJava
-from wavedex.spark.launching import launch_quietly
+from wavedex.spark.launch import launch_quietly
 from wavedex.spark.types import BATCH_ROWS
 
 JAVA_LEAST = 17

@@ -14,7 +14,7 @@ from wavedex import slots
 from wavedex.clock import SECOND_NS
 from wavedex.errors import BadDefinition, BadTime, MissingColumn, UnknownScheme
 from wavedex.files.address import files_at
-from wavedex.index.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, whole_number
+from wavedex.index.core.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, whole_number
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.content import hash_rows
 from wavedex.rows.entries import END_COLUMN, SLOT_COLUMN

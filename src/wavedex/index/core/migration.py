@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 from math import gcd
 
 from wavedex.errors import BadDefinition
-from wavedex.index.arriving import Arriving, nothing
-from wavedex.index.definition import Definition
-from wavedex.index.writer import D, Writer
-from wavedex.log import Manifest
+from wavedex.index.core.arrival import Arriving, nothing
+from wavedex.index.core.definition import Definition
+from wavedex.index.core.writer import D, Writer
+from wavedex.log.journal import Manifest
 from wavedex.store.part import Part
 
 STRATEGIES = ("rebuild", "drain")

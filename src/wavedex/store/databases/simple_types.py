@@ -25,9 +25,8 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import BadDefinition
-from wavedex.rows.arrow import bit_buffer, has_bytes, number_view, offsets_of, to_numpy
+from wavedex.rows.arrow import bit_buffer, has_bytes, number_view, offsets_of, restored, to_numpy
 from wavedex.rows.entries import EntrySpec
-from wavedex.store.sorted.encoding import restored
 
 _NAN = struct.Struct(">d")
 _SIGN = np.int64(-(2**63))

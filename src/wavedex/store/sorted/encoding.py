@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import BadDefinition
+from wavedex.rows.arrow import restored
 from wavedex.rows.entries import EntrySpec
 
 SLACK = 1 / 16
@@ -45,22 +46,6 @@ def stored_table(batch: pa.RecordBatch) -> pa.Table:
         fields.append(field.with_type(stored_type(field.type)))
         columns.append(column.cast(fields[-1].type))
     return pa.table(columns, schema=pa.schema(fields, batch.schema.metadata))
-
-
-def restored(column: pa.Array, kind: pa.DataType) -> pa.Array:
-    """A column that was read from Parquet, in the type of the index."""
-    if column.type == kind:
-        return column
-    if pt.is_dictionary(kind):
-        coded = restored(column, kind.value_type).dictionary_encode()
-        if coded.type == kind:
-            return coded
-        # Of another type only in that its dictionary is said to be sorted.
-        codes = coded.indices
-        return pa.DictionaryArray.from_buffers(
-            kind, len(codes), codes.buffers(), coded.dictionary, offset=codes.offset
-        )
-    return column.cast(kind)
 
 
 def check_types(spec: EntrySpec) -> None:

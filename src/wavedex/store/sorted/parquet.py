@@ -21,7 +21,7 @@ import pyarrow as pa
 from wavedex.errors import Damaged
 from wavedex.files.contract import AnyFiles, Sink
 from wavedex.rows.arrays import read_arrays
-from wavedex.rows.arrow import empty_batch, to_arrow
+from wavedex.rows.arrow import empty_batch, restored, to_arrow
 from wavedex.rows.codes import with_codes
 from wavedex.rows.entries import EntrySpec, one_batch
 from wavedex.rows.hashes import U64
@@ -31,7 +31,7 @@ from wavedex.rows.pieces import Pieces, concat
 from wavedex.store.part import Part, Slots
 from wavedex.store.positions import Positioned
 from wavedex.store.shard import Range, key_range
-from wavedex.store.sorted.encoding import choose_encodings, restored, stored_table
+from wavedex.store.sorted.encoding import choose_encodings, stored_table
 from wavedex.store.sorted.row_groups import Groups, describe_groups
 from wavedex.store.sorter import Layout, as_sorted, sort_rows, write_part
 

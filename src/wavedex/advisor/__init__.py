@@ -1,0 +1,1 @@
+"""Advice from measurements: which settings suit your data."""

@@ -1,0 +1,245 @@
+"""The command `append`: files into an index.
+
+Into a wave index they go one after the other, each as the next slots. Into a lifetime index they go together, with one
+refresh at an instant that is given or is that of their last insertion: it is then all of them or none, and the same command
+again is known by its rows and passed over.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple
+
+import pyarrow as pa
+import typer
+
+import wavedex
+from wavedex.cli.files import as_of_zone, read_file
+from wavedex.cli.options import AsJson, Index, pairs_of, refuse, whole
+from wavedex.cli.rows import printable
+from wavedex.errors import BadTime, WavedexError
+from wavedex.index.core.arrival import fit
+from wavedex.index.opening import AnyIndex, open_index
+from wavedex.slots import check_zone, ordinals
+
+
+def append(
+    index: Index,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar="FILE", help="Parquet, CSV or JSON lines, in the order of time."),
+    ],
+    slot: Annotated[
+        str | None,
+        typer.Option(metavar="N", help="The slot that the rows are of, where they have no time."),
+    ] = None,
+    now: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T",
+            help="For a lifetime index: the instant of the refresh; else that of the last insertion in the files.",
+        ),
+    ] = None,
+    arrived: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=N",
+            help="For counted windows: the newest position of each stream, by its column; several times.",
+        ),
+    ] = None,
+    null: Annotated[
+        str,
+        typer.Option(metavar="TEXT", help="What stands for no value in a CSV file, unquoted."),
+    ] = "",
+    zone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="The zone in which times in the files are local that have none; else that of the index.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Append the rows of files: as the next slots of a wave index, or with one refresh of a lifetime index.
+
+    What is over is let go. Into a wave index each file goes as a whole or not at all; one that was appended before is
+    passed over. Into a lifetime index all files go together or not at all; the last command again is passed over.
+    """
+    idx = open_index(index)
+    if zone is not None:
+        check_zone(zone)
+    if isinstance(idx, wavedex.LifetimeIndex):
+        refuse("wave indexes, and this is a lifetime index", slot=slot)
+        positions = _positions(idx, arrived or [])
+        with _progress(f"Appending {_listed(files)}"):
+            told, said = _update(idx, files, Texts(null, zone), now, positions)
+        _tell(files, {"files": [*map(str, files)], **told}, said, as_json)
+        return
+    refuse("lifetime indexes, and this is a wave index", now=now, arrived=arrived or None)
+    for number, path in enumerate(files, start=1):
+        with _progress(f"Appending {path} ({number} of {len(files)})"):
+            told, said = _append(idx, read_rows(idx, path, Texts(null, zone)), slot)
+        _tell([path], {"file": str(path), **told}, said, as_json)
+
+
+class Texts(NamedTuple):
+    """How the text of files is meant: what stands for no value, and the zone of times that name none."""
+
+    null: str
+    zone: str | None
+
+
+def read_rows(idx: AnyIndex, path: Path, texts: Texts) -> pa.Table:
+    """The rows of a file, with pointers to them where the index keeps those. Raises Unreadable, BadTime."""
+    definition = idx.definition
+    zone = texts.zone or definition.zone
+    try:
+        if isinstance(idx, wavedex.WaveIndex) and definition.pointer is not None:
+            table = idx.read_records(path)
+        else:
+            table = read_file(path, definition.offered, texts.null, zone)
+        return as_of_zone(table, definition.offered, zone, definition.zone)
+    except BadTime as error:
+        raise BadTime(f"{path}: {error} Or say with --zone where they are local.") from error
+
+
+# -- a wave index ------------------------------------------------------------------------------
+
+
+def _append(
+    idx: wavedex.WaveIndex, table: pa.Table, slot: str | None
+) -> tuple[dict[str, Any], str]:
+    """Append rows, and return what was done as JSON and in words."""
+    done = idx.append(table, slot)
+    already = not done.slots and table.num_rows > done.null_keys + done.late
+    labels = [idx.definition.slotting.label(slot) for slot in done.slots]
+    return {**asdict(done), "already_there": already}, _said_of(done, labels, already)
+
+
+def _said_of(done: wavedex.Appended, labels: list[str], already: bool) -> str:
+    """What an append did, in words."""
+    if already:
+        parts = ["already there"]
+    elif not labels:
+        parts = ["no rows to append"]
+    else:
+        named = labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
+        slots = f"{len(labels):,} slot{'s' * (len(labels) != 1)} ({named})"
+        parts = [slots, f"{done.rows:,} row{'s' * (done.rows != 1)}"]
+    return _with_others(
+        parts,
+        (done.null_keys, "skipped without a key"),
+        (done.late, "late and dropped"),
+        (done.expired, "already expired"),
+    )
+
+
+# -- a lifetime index --------------------------------------------------------------------------
+
+
+def _update(
+    idx: wavedex.LifetimeIndex,
+    files: Sequence[Path],
+    texts: Texts,
+    now: str | None,
+    positions: dict[str, int] | None,
+) -> tuple[dict[str, Any], str]:
+    """Refresh once with the rows of all files, and return what was done as JSON and in words."""
+    slotting = idx.definition.slotting
+    table, null_keys = _read_all(idx, files, texts)
+    why = "" if now is not None else ", the last insertion"
+    if now is None:
+        if not table.num_rows:
+            told = {"now": None, "rows": 0, "null_keys": null_keys}
+            nothing = "no rows to insert, and no --now to refresh at"
+            return told, _with_others([nothing], (null_keys, "skipped without a key"))
+        now = slotting.moment(int(ordinals(table.column(idx.definition.time)).max()))
+    done = replace(idx.update(now, table, arrived=positions), null_keys=null_keys)
+    at = slotting.moment(idx.instant(now))
+    return {"now": at, **asdict(done)}, f"as of {at}{why}: {_said_of_refresh(done)}"
+
+
+def _read_all(
+    idx: wavedex.LifetimeIndex, files: Sequence[Path], texts: Texts
+) -> tuple[pa.Table, int]:
+    """The rows of all files in the columns of the index, and how many had no key and are left out.
+
+    Raises what reading and fitting raise, with the name of the file.
+    """
+    tables, null_keys = [], 0
+    for path in files:
+        rows = read_rows(idx, path, texts)
+        try:
+            table, skipped = fit(rows, idx.definition)
+        except WavedexError as error:
+            raise type(error)(f"{path}: {error}") from None
+        tables.append(table)
+        null_keys += skipped
+    return pa.concat_tables(tables), null_keys
+
+
+def _positions(idx: wavedex.LifetimeIndex, arrived: list[str]) -> dict[str, int] | None:
+    """How far each stream has come. Raises BadParameter where windows are counted and it is not said."""
+    counts = idx.definition.counts
+    if not counts:
+        refuse("counted windows, and this index has none", arrived=arrived or None)
+        return None
+    pairs = pairs_of("--arrived", arrived)
+    if set(pairs) != set(counts):
+        needed = " ".join(f"--arrived {name}=N" for name in counts)
+        raise typer.BadParameter(f"the windows of this index are counted: give {needed}.")
+    return {name: whole(value, "--arrived") for name, value in pairs.items()}
+
+
+def _said_of_refresh(done: wavedex.Refreshed) -> str:
+    """What a refresh did, in words."""
+    if done.repeated:
+        return "already there"
+    where = f" into {' '.join(done.inserts)}" if done.inserts else ", to wait for the next refresh"
+    rows = f"{done.rows:,} row{'s' * (done.rows != 1)}{where}"
+    parts = [rows if done.rows else "no rows"]
+    if done.expires:
+        parts.append(f"expired from {' '.join(done.expires)}")
+    return _with_others(
+        parts,
+        (done.null_keys, "skipped without a key"),
+        (done.over, "over already"),
+    )
+
+
+# -- both --------------------------------------------------------------------------------------
+
+
+def _tell(files: Sequence[Path], told: dict[str, Any], said: str, as_json: bool) -> None:
+    """Print what was done with files, as JSON or in words."""
+    typer.echo(json.dumps(told) if as_json else f"{printable(_listed(files))}: {said}")
+
+
+def _listed(files: Sequence[Path]) -> str:
+    return ", ".join(map(str, files))
+
+
+def _with_others(parts: list[str], *others: tuple[int, str]) -> str:
+    """What was done, and how many rows were left out and why."""
+    return ", ".join([*parts, *(f"{count:,} {why}" for count, why in others if count)])
+
+
+def _progress(text: str) -> contextlib.AbstractContextManager[Any]:
+    """A line on standard error for as long as the work goes on, where somebody looks at it."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    return (
+        console.status(Text(printable(text))) if console.is_terminal else contextlib.nullcontext()
+    )
+
+
+COMMANDS: dict[Callable[..., Any], str] = {
+    append: "wavedex append sales.wx monday.parquet tuesday.csv, "
+    "or wavedex append calls.wx east.csv west.csv --now 2026-01-05T12:22"
+}

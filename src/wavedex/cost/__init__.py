@@ -1,0 +1,1 @@
+"""What a plan writes and what it takes."""

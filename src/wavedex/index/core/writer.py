@@ -1,0 +1,425 @@
+"""The path of a write: a plan is carried out, one manifest is committed, and then what the plan left for later is done.
+
+One writer at a time, by a lock that the system takes back when its process ends, and by the commit itself, which fails
+where another was first. A commit that fails leaves the index as it was; a preparation that fails stays owed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Generic, TypeVar
+
+import pyarrow as pa
+
+from wavedex.cost.forecast import bytes_to_write, rows_to_write
+from wavedex.engine.task import Workshop
+from wavedex.errors import (
+    CommitUncertain,
+    ConcurrentWrite,
+    Damaged,
+    PreparationOwed,
+    ServerNotTrusted,
+    WavedexError,
+)
+from wavedex.files.contract import AnyFiles
+from wavedex.files.names import base_of
+from wavedex.index.core.arrival import Arriving, nothing
+from wavedex.index.core.definition import Definition, State, owed_by
+from wavedex.index.core.roots import check_roots
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.log.journal import (
+    DATA,
+    LOCK,
+    LOG,
+    OPEN,
+    STAGED,
+    TOKENS_KEPT,
+    Arrivals,
+    Log,
+    Manifest,
+    Progress,
+    SubIndex,
+    Work,
+)
+from wavedex.log.ledger import Ledger
+from wavedex.plan import Merge, Operation, operation_to_json
+from wavedex.plan.slot_set import Slots, slots_of
+from wavedex.store.formats import Format, find_format
+from wavedex.store.part import Part
+
+OPEN_PARTS_MAX = 64
+"""How many runs of a stream may wait in a shard before they are merged, so that a probe does not ask more."""
+OPEN_PARTS_FEW = 8
+"""So many are let be; between the two they are merged once the small ones weigh a quarter of the largest."""
+
+WORK_RECORDED = ("append", "seal", "prepare", "update")
+"""The commits of which a manifest says how much was written, and how much should have been."""
+WORK_KEPT = 32
+"""Of how many of them it does."""
+
+PATIENCE_S = 2.0
+"""How long a vacuum and an erase wait for readers that are leaving: a server notices that a while after they have."""
+
+K = TypeVar("K", bound=Hashable)
+D = TypeVar("D", bound=Definition)
+
+
+class Writer(Generic[D]):
+    """Carries out plans on one index and commits them."""
+
+    def __init__(self, files: AnyFiles, created: D, surroundings: Surroundings) -> None:
+        self._files = files
+        self._created = created
+        self._surroundings = surroundings
+        self._log = Log(files)
+        self._commit = -1
+        self.use(created)
+
+    def use(self, definition: D) -> None:
+        """From now on, write as this definition has it."""
+        self.definition = definition
+        self.workshop = Workshop(
+            files=self._files,
+            spec=definition.spec,
+            slotting=definition.slotting,
+            technique=definition.technique,
+            sizes=definition.rooms,
+            format=definition.package,
+            longest=definition.longest_slots,
+            forgets=definition.forgets,
+        )
+        self._engine = self._surroundings.engine(self.workshop, definition.shards)
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """What a manifest must hold of the definition that is used, beside what `index.json` holds."""
+        return self._created.settings_for(self.definition)
+
+    @contextlib.contextmanager
+    def writing(self) -> Iterator[Manifest]:
+        """Hold the lock, and start from the newest manifest and the definition that it goes by.
+
+        What it owes is done by `prepare`, once the change is known to be a good one. Raises BadDefinition where files
+        are changed in place and the index is on no local disk, ConcurrentWrite where another writer holds the lock,
+        ServerNotTrusted where it lies on a server that only its own files name, Damaged where `index.json` is not what it was.
+        """
+        with self._files.lock(LOCK):
+            for folder in (DATA, LOG, STAGED):
+                self._files.path(folder)  # Raises NotOurs for a link, before anything is written.
+            manifest = self._log.latest()
+            self._created.check_created(manifest)
+            check_roots(self._files, self._created.slotting, manifest)
+            definition = self._created.at(manifest.settings)
+            if definition != self.definition:
+                self.use(definition)
+            definition.check_place(self._files)
+            definition.package.check_trusted()
+            self._commit = manifest.commit
+            with self._keeping_up():
+                yield manifest
+
+    @contextlib.contextmanager
+    def _keeping_up(self) -> Iterator[None]:
+        """Raise ConcurrentWrite where files are missing because another writer, whom no lock kept out, cleared up."""
+        try:
+            yield
+        except (Damaged, FileNotFoundError) as error:
+            if self._files.is_local or self._log.commits()[-1] <= self._commit:
+                raise
+            raise ConcurrentWrite(
+                f"Another writer went on from commit {self._commit} of {self._files.root}, and cleared away what was "
+                "being read. Nothing was changed since; do it again on the new state."
+            ) from error
+
+    def grown(self, manifest: Manifest, arrived: Mapping[int, int]) -> State | None:
+        """The planner's state once more rows have come for some slots, or fewer are left."""
+        return self.definition.state_of(manifest)
+
+    def commit(
+        self,
+        manifest: Manifest,
+        operation: str,
+        operations: Sequence[Operation],
+        state: State | None,
+        rows: Arriving,
+        *,
+        owed: Sequence[Operation] = (),
+        batch: str | None = None,
+        delivered: Mapping[int, str] | None = None,
+        counts: Mapping[str, int] | None = None,
+        streams: Mapping[str, Progress] | None = None,
+        marks: Mapping[str, str] | None = None,
+        settings: Mapping[str, Any] | None = None,
+        erased: pa.Array | None = None,
+        gone: Mapping[int, int] | None = None,
+        floor: int | None = None,
+        now: int | None = None,
+        arrivals: tuple[Arrivals, ...] | None = None,
+        hides: Mapping[int, Mapping[tuple[str, int], pa.RecordBatch]] | None = None,
+        floors: Mapping[str, int] | None = None,
+    ) -> Manifest:
+        """Write what the operations ask for and commit it; what is not given stays as it was.
+
+        `erased` are keys whose rows are left out of everything, `gone` how many rows of each slot those are, and `floor` is
+        the oldest commit that may be kept from then on. `hides` are rows to hide and `floors` say which are over, as the
+        engine has them; `now` and `arrivals` are noted. `delivered` is what new slots were delivered with.
+        """
+        planned = 0
+        if operation in WORK_RECORDED:
+            planned = self._plan_rows(operations, manifest, rows)
+        expected = bytes_to_write(
+            planned, operation, manifest.work, self.definition.cycle, bytes_a_row(manifest, rows)
+        )
+        token = self._surroundings.token()
+        with self._keeping_up():
+            subs, handed = self._engine.run(
+                operations,
+                manifest,
+                rows,
+                self._log.oldest() if self.definition.technique.writes_into_files else 0,
+                token,
+                erased=erased,
+                hides=hides,
+                floors=floors,
+            )
+        held = {} if state is None else {name: subs.pop(name) for name in state.indexes}
+        delta = subs.pop(OPEN, None)
+        old = {name: subs.pop(name) for name in manifest.draining}
+        arrivals = manifest.arrivals if arrivals is None else arrivals
+        came = arrivals[-1].positions if arrivals else {}
+        draining = self.definition.drained(state, old, manifest.drained_at, came)
+        following = Manifest(
+            commit=manifest.commit + 1,
+            operation=operation,
+            written_at=self._surroundings.now().isoformat(),
+            state=None if state is None else state.to_json(),
+            indexes=held,
+            temps=subs,
+            owed=tuple(map(operation_to_json, (*owed, *self._merges(held, draining, delta)))),
+            batch=manifest.batch if batch is None else batch,
+            totals=add_counts(manifest.totals, counts or {}),
+            open=delta if delta is not None and delta.slots else None,
+            streams=manifest.streams if streams is None else streams,
+            marks={**manifest.marks, **(marks or {})},
+            settings=manifest.settings if settings is None else settings,
+            draining=draining,
+            work=manifest.work,
+            floor=manifest.floor if floor is None else floor,
+            now=manifest.now if now is None else now,
+            arrivals=arrivals,
+            drained_at=manifest.drained_at if draining else {},
+            tokens=(*manifest.tokens, token)[-TOKENS_KEPT:],
+            definition=self._created.checksum,
+        )
+        ledger = replace(
+            manifest.ledger,
+            rows=add_counts(add_counts(manifest.ledger.rows, rows.counts), gone or {}),
+            delivered={**manifest.ledger.delivered, **(delivered or {})},
+        )
+        try:
+            following = replace(following, ledger=self._noted(following, ledger, token))
+            work = self._work(manifest, following, handed, expected, planned)
+            following = replace(following, work=work)
+            self._log.commit(following, token, manifest)
+        except CommitUncertain:
+            raise
+        except BaseException as error:
+            # An interrupt can come after the manifest has, or where there is no lock before it; its files must stay then.
+            is_over = self._files.is_local or isinstance(error, Exception)
+            if is_over and self._log.holds(following) is False:
+                self._engine.discard(following.commit, token)
+            raise
+        self._commit = following.commit
+        return following
+
+    def _noted(self, following: Manifest, ledger: Ledger, token: str) -> Ledger:
+        """What is noted of slots; nothing, unless a kind of index has a use for it."""
+        return Ledger()
+
+    def _plan_rows(
+        self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving
+    ) -> int:
+        """How many rows the operations should write."""
+        arriving = slots_of(rows.summary)
+        counts = rows.counts
+
+        def total(slots: Slots) -> int:
+            return manifest.ledger.total(slots) + sum(counts[each] for each in arriving & slots)
+
+        return rows_to_write(self.definition.technique, operations, manifest, total, arriving)
+
+    def _work(
+        self,
+        before: Manifest,
+        following: Manifest,
+        handed: Mapping[str, int],
+        expected: int,
+        planned: int,
+    ) -> tuple[Work, ...]:
+        """What is remembered of the work of the last transitions and preparations."""
+        if following.operation not in WORK_RECORDED:
+            return before.work
+        known = before.files
+        # What was staged, or written by a package itself, is known by its size alone.
+        others = sum(
+            max(0, ref.bytes - known[name].bytes) if name in known else ref.bytes
+            for name, ref in following.files.items()
+            if name not in handed
+        )
+        written = sum(handed.values()) + others
+        newest = None if following.state is None else following.state["newest"]
+        done = Work(following.commit, following.operation, newest, expected, written, planned)
+        return (*before.work, done)[-WORK_KEPT:]
+
+    def _merges(
+        self,
+        indexes: Mapping[str, SubIndex],
+        draining: Mapping[str, SubIndex],
+        delta: SubIndex | None,
+    ) -> list[Operation]:
+        """The merges that sub-indexes of several parts, or with hidden rows, are owed, and others of many parts.
+
+        Where merges are not deferred, only the delta has several parts.
+        """
+        merges: list[Operation] = []
+        others = {} if delta is None else {OPEN: delta}
+        if self.definition.technique.defers_merges:
+            stored = self.definition.package
+            merges += [
+                Merge(name)
+                for name, sub in indexes.items()
+                if not all(stored.is_packed(parts) for parts in sub.shards)
+            ]
+            others = {**draining, **others}
+        merges += [
+            Merge(name) for name, sub in others.items() if any(map(_is_worth_merging, sub.shards))
+        ]
+        return merges
+
+    def prepare(self, manifest: Manifest) -> Manifest:
+        """Do what is owed, in a commit of its own, and return the manifest after it."""
+        if not manifest.owed:
+            return manifest
+        return self.commit(
+            manifest,
+            "prepare",
+            owed_by(manifest),
+            self.definition.state_of(manifest),
+            nothing(self.definition),
+        )
+
+    def _forget(self, manifest: Manifest) -> None:
+        """Write anew, in a commit of its own, the parts whose files hold slots that are over and not shown any more."""
+        state = self.definition.state_of(manifest)
+        if state is None or not self.definition.forgets:
+            return
+        live = frozenset().union(*(sub.slots for sub in manifest.shown.values()))
+        stale = [
+            Merge(name)
+            for name, sub in manifest.everything.items()
+            if any(not part.held - part.shown <= live for part in sub.parts)
+        ]
+        if stale:
+            self.commit(manifest, "prepare", stale, state, nothing(self.definition))
+
+    def finish(self, manifest: Manifest) -> None:
+        """After a commit: prepare for the next slot, and clear away what nobody needs."""
+        try:
+            self._forget(self.prepare(manifest))
+            # Where one commit is kept, what has expired is gone at once, whoever is reading it.
+            one = self.definition.keep_commits == 1
+            now_s = None if one else self._surroundings.now().timestamp()
+            self._log.vacuum(self.definition.keep_commits, self._kept_since(), now_s, whole=False)
+            self.sweep()
+        except Exception as error:
+            raise self.owed(
+                manifest,
+                f"Commit {manifest.commit} is made and all that it brought is in the index, but the work ahead for the "
+                f"next slot, or clearing away what is old, failed: {error} The next write does it "
+                "first; do not do the same again.",
+            ) from error
+
+    def owed(self, manifest: Manifest, text: str) -> WavedexError:
+        """What to raise where a commit was made and what follows failed: that it is in is said only if the log has it."""
+        held = self._log.holds(manifest)
+        if held:
+            return PreparationOwed(text)
+        if held is None:
+            return CommitUncertain(
+                f"Commit {manifest.commit} was made, and what follows it failed; whether it is still in the log cannot be "
+                "told. Look to the disk; an append may then be repeated, an amendment only if its rows are not there."
+            )
+        return ConcurrentWrite(
+            f"Another writer has written over commit {manifest.commit} of {self._files.root}: what it brought is not in "
+            "the index. See to it that there is one writer, and do it again."
+        )
+
+    def check_all_trusted(self) -> None:
+        """Raise ServerNotTrusted where a server that the index has left, too, is named by its own files alone."""
+        for stored in self._packages():
+            stored.check_trusted()
+
+    def sweep(self, patience_s: float = 0.0) -> list[str]:
+        """Let packages clear away what no file stands for any more, and return what readers hold of that.
+
+        They wait for so long where a reader holds something, since it may just be leaving.
+        A server that the index has left is let be unless it is trusted: nobody who only writes need know it.
+        REQUIRES: the writer's lock is held.
+        """
+
+        def names() -> list[str]:
+            return [*map(base_of, self._files.names_in(DATA)), *self._files.list(STAGED)]
+
+        sweeps = [stored.sweep for stored in self._packages() if _is_trusted(stored)]
+        return [
+            held
+            for sweep in sweeps
+            if sweep is not None
+            for held in sweep(self._files, names, patience_s)
+        ]
+
+    def _packages(self) -> list[Format]:
+        """What the index lies in, and all that it has lain in."""
+        names = (self.definition.format, *self.definition.former_formats)
+        return [find_format(name, self.definition.identity) for name in names]
+
+    def _kept_since(self) -> str | None:
+        """From when on commits are kept, however many they are."""
+        if not self.definition.keep_s:
+            return None
+        kept = dt.timedelta(seconds=self.definition.keep_s)
+        return (self._surroundings.now() - kept).isoformat()
+
+
+def _is_trusted(stored: Format) -> bool:
+    try:
+        stored.check_trusted()
+    except ServerNotTrusted:
+        return False
+    return True
+
+
+def _is_worth_merging(parts: Sequence[Part]) -> bool:
+    if len(parts) <= OPEN_PARTS_FEW:
+        return False
+    largest = max(part.rows for part in parts)
+    small = sum(part.rows for part in parts) - largest
+    return 4 * small >= largest or len(parts) > OPEN_PARTS_MAX
+
+
+def bytes_a_row(manifest: Manifest, rows: Arriving) -> float:
+    """What a row has taken so far, or what one of those takes in memory that come first."""
+    parts = [part for sub in manifest.everything.values() for part in sub.parts]
+    parts += [part for parts in rows.staged for part in parts]
+    held = sum(part.rows for part in parts)
+    if held:
+        return sum(part.bytes for part in parts) / held
+    return rows.batch.nbytes / rows.batch.num_rows if rows.batch.num_rows else 0.0
+
+
+def add_counts(one: Mapping[K, int], other: Mapping[K, int]) -> dict[K, int]:
+    """The sums, name by name."""
+    return {**one, **{name: one.get(name, 0) + count for name, count in other.items()}}

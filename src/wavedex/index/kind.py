@@ -1,0 +1,125 @@
+"""What is said of a kind of index: its class, its options, and how they are checked.
+
+There are no lists of options and of their types: the options of a kind are the keywords of its `create`.
+What a kind says here is only what `create` cannot say of itself:
+
+- what stands in for columns that nobody knows yet
+- which options depend on which others
+- how an option is compared with an index that is there
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping
+from functools import cached_property
+from typing import Any, ClassVar, get_type_hints
+
+import pyarrow as pa
+
+from wavedex.files.address import files_at
+from wavedex.index.core.definition import Definition
+from wavedex.index.held import Held
+from wavedex.slots import Slotting, duration_ns
+
+Found = tuple[str, str]
+"""An option and what is wrong with it."""
+
+
+class Kind(ABC):
+    """One kind of index."""
+
+    index: ClassVar[type[Held[Any]]]
+    """What users hold."""
+    checked_first: ClassVar[tuple[str, ...]]
+    """An option comes after those on which it depends whether it can be taken."""
+
+    @property
+    def name(self) -> str:
+        """What `index.json` and people call it."""
+        return self.definition.kind
+
+    @property
+    def definition(self) -> type[Definition]:
+        """What `index.json` is read as."""
+        return self.index.definition_kind
+
+    @property
+    def create(self) -> Callable[..., Any]:
+        """What creates one."""
+        return self.index.create
+
+    @cached_property
+    def hints(self) -> dict[str, Any]:
+        """The options and their types."""
+        hints = get_type_hints(self.create)
+        others = ("path", "schema", "surroundings", "return")
+        return {name: hint for name, hint in hints.items() if name not in others}
+
+    @abstractmethod
+    def missing(self, options: Mapping[str, Any]) -> Iterator[Found]:
+        """What a new index needs and was not told: the option, and how to call it."""
+
+    @abstractmethod
+    def stand_ins(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        """The options, with stand-ins for what is missing or wrong, so that the rest can be checked."""
+
+    @abstractmethod
+    def beside(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        """What stands in for options that one cannot be without, until it is their own turn."""
+
+    @abstractmethod
+    def schema(self, options: Mapping[str, Any]) -> pa.Schema:
+        """The columns that the options name, of types that go with them. REQUIRES: stand-ins are there."""
+
+    def mismatch(self, definition: Any) -> str | None:
+        """Why a pipeline cannot write to an index of this kind that is there, if so."""
+        return None
+
+    def compare(self, definition: Any, name: str, given: Any) -> tuple[bool, Any]:
+        """Whether an option is that of an index, and what that is. Raises BadDefinition or BadTime where it cannot be."""
+        if name == "key":
+            held = definition.key
+            names = (given,) if isinstance(given, str) else tuple(given)
+            return names == definition.key_names, held if isinstance(held, str) else list(held)
+        if name == "keep_for":
+            return duration_ns(given) / 1e9 == definition.keep_s, f"{definition.keep_s:g} seconds"
+        if name == "roots":
+            roots = tuple(str(files_at(root).root) for root in given)
+            return roots == definition.roots, list(definition.roots)
+        if name == "include":
+            kept = definition.schema.names
+            needed = self.needed(definition)
+            return {*given, *needed} == {*kept, *needed}, kept
+        held = getattr(definition, self.attribute(name))
+        return given == held, held
+
+    @abstractmethod
+    def needed(self, definition: Any) -> set[str]:
+        """The columns that are kept whether they are included or not."""
+
+    @abstractmethod
+    def attribute(self, name: str) -> str:
+        """What a definition calls an option."""
+
+
+def key_columns(options: Mapping[str, Any]) -> dict[str, pa.DataType]:
+    """The columns of the key, and those that are included, which may be of any type."""
+    keys = [options["key"]] if isinstance(options["key"], str) else options["key"]
+    return dict.fromkeys([*keys, *(options.get("include") or ())], pa.string())
+
+
+def is_number(width: Any) -> bool:
+    """Whether slots are so many whole numbers."""
+    return isinstance(width, int) or (width is not None and width.strip().isdecimal())
+
+
+def width_of(slots: Slotting) -> str | int:
+    """The width of slots, as an option takes it."""
+    unit = getattr(slots, "unit", None)
+    return slots.every if unit is None else f"{slots.every} {unit}{'s' * (slots.every > 1)}"
+
+
+def time_type(definition: Definition) -> pa.DataType | None:
+    """The type of the column of times, if there is one."""
+    return None if definition.time is None else definition.schema.field(definition.time).type

@@ -1,0 +1,1 @@
+"""The lifetime index: rows that have ends of their own, in a grid of sub-indexes."""

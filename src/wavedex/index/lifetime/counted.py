@@ -1,0 +1,173 @@
+"""Windows that are counted in rows: when an entry will be over, and where a refresh must look.
+
+An entry is over when one of the rows that it was made of has left its window, and that depends on how many rows come. So
+its end is guessed, at the rates of the moment when it came, and the guess decides where it lies; what is over is told by
+its positions alone. Rates are smoothed from refresh to refresh (Section 4 of the report).
+
+Where to look follows from the rates. An entry that came when stream c had come to A' at time t', at a rate of q rows, and
+that is over now that c has come to A, was guessed to end at t' + (A - A') / q at the latest. The latest of these, over all
+refreshes of which an entry may still have lived when the grid was last refreshed, bounds the guesses of all entries that
+are over. A refresh examines the slots up to there if that is farther than it reaches by itself, and all slots behind it that
+still have rows: so rates that vary more than was thought cost more, and leave nothing behind.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from wavedex.errors import BadTime
+from wavedex.index.lifetime.definition import At, LifeDefinition
+from wavedex.log.journal import Arrivals, Manifest, Pace
+from wavedex.plan.slot_set import union
+from wavedex.store.part import Slots
+
+SMOOTHING = 0.3
+"""How much the newest refresh counts in the smoothed rate, against all before it."""
+
+_FAR = 2**62
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The newest position of each stream."""
+
+    positions: Mapping[str, int]
+
+
+def check_counted(definition: LifeDefinition, given: object) -> Counted | None:
+    """How far streams have come, as a user says it. Raises BadTime."""
+    if not definition.counts:
+        if given is not None:
+            raise BadTime("arrived= is for counted windows. Leave it out.")
+        return None
+    if not isinstance(given, Mapping) or set(given) != set(definition.counts):
+        names = ", ".join(map(repr, definition.counts))
+        raise BadTime(f"arrived={given!r}: give the newest position in each of {names}, by name.")
+    for name, position in given.items():
+        if isinstance(position, bool) or not hasattr(position, "__index__"):
+            raise BadTime(f"arrived[{name!r}]={position!r} is no position. Give a whole number.")
+        if not -_FAR < position < _FAR:
+            raise BadTime(f"arrived[{name!r}]={position!r} is farther than any stream comes.")
+    return Counted({name: int(position) for name, position in given.items()})
+
+
+def count_seen(
+    definition: LifeDefinition, manifest: Manifest, seen: Mapping[str, int]
+) -> Counted | None:
+    """How far streams have come where only the rows say so: to the largest positions that were seen, and not backwards."""
+    if not definition.counts:
+        return None
+    known = manifest.arrivals[-1].positions if manifest.arrivals else seen
+    return Counted({name: max(seen.get(name, 0), known.get(name, 0)) for name in definition.counts})
+
+
+def follow(
+    definition: LifeDefinition, manifest: Manifest, now: int, counted: Counted | None
+) -> tuple[Arrivals, ...]:
+    """How far the streams had come at each refresh of which there may be entries, this one included. Raises BadTime."""
+    if counted is None:
+        return manifest.arrivals
+    before = manifest.arrivals[-1] if manifest.arrivals else None
+    for name, position in counted.positions.items():
+        if before is not None and position < before.positions[name]:
+            raise BadTime(
+                f"arrived[{name!r}]={position} is less than {before.positions[name]}, to where the stream had come."
+            )
+    latest = _next(definition, before, now, counted.positions)
+    if before is None:
+        return (latest,)
+    examined = _examined(definition, manifest)
+    known = [e for e in manifest.arrivals if definition.may_live(e.positions, examined)]
+    due = definition.slotting.due
+    if due(before.now) == due(now) or before.positions == latest.positions:
+        return (*known[:-1], _together(before, latest))
+    return (*known, latest)
+
+
+def at_instant(definition: LifeDefinition, now: int, arrivals: tuple[Arrivals, ...]) -> At:
+    """What rows that arrive now are to be guessed by."""
+    if not definition.counts or not arrivals:
+        return At(now)
+    return At(now, arrivals[-1].positions, arrivals[-1].rates)
+
+
+def count_on(definition: LifeDefinition, manifest: Manifest, slot: int) -> Slots:
+    """The guessed slots that a refresh must examine beside those within its reach, and those of rows that wait for it."""
+    if not definition.counts:
+        return frozenset()
+    before, beyond = definition.reach
+    state = definition.state_of(manifest)
+    assert state is not None
+    held = union(part.held for sub in manifest.indexes.values() for part in sub.parts)
+    last = _last_guess(definition, manifest)
+    first = state.newest + 1 - before
+    late = frozenset(each for each in held if each < first or slot + beyond < each <= last)
+    waiting = () if manifest.open is None else manifest.open.parts
+    passed = (each for part in waiting for each in part.held if each <= slot)
+    return late | frozenset(passed)
+
+
+def _next(
+    definition: LifeDefinition, before: Arrivals | None, now: int, positions: Mapping[str, int]
+) -> Arrivals:
+    rates = {
+        name: _rate(definition, name, before, now, positions[name]) for name in definition.counts
+    }
+    paces = {name: Pace(positions[name], now, rate) for name, rate in rates.items()}
+    return Arrivals(now, dict(positions), rates, paces)
+
+
+def _together(before: Arrivals, latest: Arrivals) -> Arrivals:
+    """Two that follow one another as one.
+
+    ENSURES: what an entry of either was guessed to end at when its stream had come to A, is no later than what its pace
+    says: since + (A - first) / slowest.
+    """
+    paces = {}
+    for name, (first, since, slowest) in before.paces.items():
+        rate = min(slowest, latest.rates[name])
+        came = latest.positions[name] - first
+        lead = latest.now - came / rate if came and rate > 0 else latest.now
+        paces[name] = Pace(first, max(since, lead), rate)
+    return latest._replace(paces=paces)
+
+
+def _rate(
+    definition: LifeDefinition, name: str, before: Arrivals | None, now: int, position: int
+) -> float:
+    """The smoothed rate of a stream; in the beginning that at which a window lasts as long as the bound on lifetimes."""
+    if before is None:
+        return definition.counts[name] / definition.longest
+    if now == before.now:
+        return before.rates[name]
+    seen = (position - before.positions[name]) / (now - before.now)
+    return SMOOTHING * seen + (1 - SMOOTHING) * before.rates[name]
+
+
+def _examined(definition: LifeDefinition, manifest: Manifest) -> dict[str, int]:
+    """How far streams had come when the grid was last refreshed, if not farther: what was over then has been taken out."""
+    state = definition.state_of(manifest)
+    assert state is not None
+    due = definition.slotting.due
+    found = next(each for each in manifest.arrivals if due(each.now) >= state.newest)
+    return {name: pace.first for name, pace in found.paces.items()}
+
+
+def _last_guess(definition: LifeDefinition, manifest: Manifest) -> int:
+    """The last slot in which an entry that is over now, and was not when the grid was last refreshed, can have been guessed to end."""
+    latest, examined = manifest.arrivals[-1], _examined(definition, manifest)
+    bound = float(latest.now)
+    for each in manifest.arrivals:
+        if not definition.may_live(each.positions, examined):
+            continue
+        for name, (first, since, slowest) in each.paces.items():
+            came = latest.positions[name] - first
+            if came and slowest > 0:
+                bound = max(bound, since + came / slowest)
+            elif came:
+                bound = _FAR
+    furthest = int(min(np.ceil(bound), latest.now + definition.longest))
+    return int(definition.slotting.slots_of(np.array([furthest]))[0])

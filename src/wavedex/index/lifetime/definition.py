@@ -1,0 +1,341 @@
+"""What a lifetime index is: rows that have ends of their own, in a grid of sub-indexes by their births and their deaths."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.types as pt
+
+from wavedex import slots
+from wavedex.errors import (
+    BadTime,
+    EndBeforeBeginning,
+    FromTheFuture,
+    LifetimeTooLong,
+    NullTimes,
+    SchemaMismatch,
+)
+from wavedex.index.core.definition import Definition, State, whole_number
+from wavedex.index.lifetime.view import LifeView
+from wavedex.log.journal import Manifest, SubIndex
+from wavedex.plan import Grid, GridState, grid
+from wavedex.rows.arrow import to_arrow
+from wavedex.rows.entries import END_COLUMN, EntrySpec
+from wavedex.slots import Ordinals, ends
+from wavedex.slots.ends import Ends
+from wavedex.store.room import Sizes
+from wavedex.store.sifted import above
+
+_FAR = 2**62
+"""A position that no row has."""
+_LAST = 2**63 - 1
+METHOD_UPDATES = {True: "packed-shadow", False: "in-place"}
+"""How the sub-indexes are updated of a method that reclusters them, and of one that does not."""
+
+
+@dataclass(frozen=True)
+class At:
+    """What is known when rows arrive: the instant, and how far the streams have come where windows are counted.
+
+    `bound` says from when on a row may live for the bound on lifetimes: from its "birth"; from "now", where it gets another
+    end; or None, where it only says which row is meant. Where `is_known` is False, all that will be told later.
+    """
+
+    now: int | None = None
+    positions: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
+    bound: str | None = "birth"
+    is_known: bool = True
+
+
+@dataclass(frozen=True, kw_only=True)
+class LifeDefinition(Definition):
+    """A lifetime index as it was created. `wavedex.index.lifetime.answers` makes one and checks it.
+
+    `time` is the column of births. A row's end stands in `expires`, or is as long after its birth as `lifetime` says, or,
+    where `counts` has the columns of positions in windows of so many rows, is guessed. `window` is the bound on lifetimes, in
+    refreshes. `spans` are columns with the times of the rows of which an entry was made, and the windows that those were
+    in, as ordinals.
+    """
+
+    slotting: Ends
+    time: str
+    expires: str | None
+    lifetime: str | None
+    counts: Mapping[str, int]
+    spans: Mapping[str, int]
+    window: int
+    rows: int
+    columns: int
+    method: str
+    partition: tuple[str, str]
+    seed: int
+    reach: tuple[int, int]
+    buckets: float
+
+    kind: ClassVar[str] = "lifetime"
+    counts_slots: ClassVar[bool] = False
+
+    @cached_property
+    def spec(self) -> EntrySpec:
+        if self.expires is not None:
+            return EntrySpec(self.schema, self.key, self.expires, self.time)
+        hidden = pa.field(END_COLUMN, pa.int64(), nullable=False)
+        return EntrySpec(self.schema.append(hidden), self.key, END_COLUMN, self.time)
+
+    @property
+    def cycle(self) -> int:
+        """After how many refreshes all rows of cells and all columns have had their turn."""
+        return self.window
+
+    @cached_property
+    def grid(self) -> Grid:
+        """The planner."""
+        sides = self.window, self.rows, self.columns
+        return grid(self.method, *sides, self.partition, self.seed, self.reach)
+
+    @cached_property
+    def rooms(self) -> Sizes:
+        return Sizes(self.growth, self.first_room, self.buckets)
+
+    @property
+    def longest_slots(self) -> int:
+        return self.window
+
+    @property
+    def longest(self) -> int:
+        """The bound on lifetimes, in ordinals."""
+        return self.window * self.slotting.width
+
+    def check_planner(self) -> None:
+        _ = self.grid
+
+    # -- what arrives ---------------------------------------------------------------------------
+
+    def complete(self, table: pa.Table, at: At) -> pa.Table:
+        """With the end of each row, where that is none of its columns. Raises NullTimes, LifetimeTooLong and their kin."""
+        births = slots.ordinals(table.column(self.time))
+        for name in self.spans:
+            _check_no_nulls(table, name, "the times of the rows that it was made of")
+        if self.counts:
+            found = self._guess(table, at)
+        else:
+            found = self._ends(table, births)
+            self._check_lifetimes(births, found, at)
+        if self.expires is not None:
+            return table
+        return table.append_column(self.spec.schema.field(END_COLUMN), to_arrow(found))
+
+    @property
+    def unguessed(self) -> At:
+        """What rows come with before it is known how far streams have come: the ends of counted windows are guessed later."""
+        positions, rates = dict.fromkeys(self.counts, _FAR), dict.fromkeys(self.counts, 0.0)
+        return At(0, positions, rates, is_known=False)
+
+    def living(self, rows: pa.RecordBatch, at: At) -> pa.RecordBatch:
+        if at.now is None or at.bound != "birth" or not at.is_known:
+            return rows
+        floors = {name: at.positions[name] - size for name, size in self.counts.items()}
+        lives = above(floors)(rows) if self.counts else self.spec.ordinals(rows) > at.now
+        return rows if lives.all() else rows.filter(to_arrow(lives))
+
+    def at_to_json(self, at: At) -> dict[str, Any]:
+        return asdict(at)
+
+    def at_from_json(self, said: Mapping[str, Any]) -> At:
+        return At(**said)
+
+    def check_slots(self, slots: Ordinals, at: At) -> None:
+        """Rows of any slots may come."""
+
+    def _ends(self, table: pa.Table, births: Ordinals) -> Ordinals:
+        name = self.expires or self.lifetime
+        assert name is not None
+        _check_no_nulls(table, name, "an end")
+        column = table.column(name)
+        if self.expires is not None:
+            return slots.ordinals(column)
+        if pt.is_duration(column.type):
+            unit = pa.duration(self.schema.field(self.time).type.unit)
+            try:
+                column = column.cast(unit).cast(pa.int64())
+            except pa.ArrowInvalid as error:
+                raise SchemaMismatch(
+                    f"Column {name!r} has lifetimes that are no whole numbers of {unit}, the unit of {self.time!r}, or too "
+                    f"large for it ({error}). Round them, or create the index with times of a finer unit."
+                ) from error
+        # No farther than 64 bits reach: such a life is too long in any case.
+        return births + np.minimum(slots.ordinals(column), _LAST - np.maximum(births, 0))
+
+    def _check_lifetimes(self, births: Ordinals, found: Ordinals, at: At) -> None:
+        wrong = np.flatnonzero(found < births)
+        if len(wrong):
+            raise EndBeforeBeginning(
+                f"{len(wrong)} of {len(births)} rows end before they begin, the first of them row {wrong[0]} of those with "
+                f"a key. Look to {self.expires or self.lifetime!r}, or leave those rows out."
+            )
+        since = births if at.bound == "birth" or at.now is None else np.full_like(births, at.now)
+        lives = found.astype(np.uint64) - since.astype(np.uint64)  # as far apart as 64 bits reach
+        wrong = np.flatnonzero((found > since) & (lives > self.longest))
+        if len(wrong) and at.bound is not None:
+            raise LifetimeTooLong(
+                f"{len(wrong)} of {len(births)} rows live longer than max_lifetime, {self.window} refreshes of "
+                f"{self.slotting.period}, the first of them row {wrong[0]} of those with a key. End them earlier, or create "
+                "an index with a larger max_lifetime."
+            )
+
+    def _guess(self, table: pa.Table, at: At) -> Ordinals:
+        """When each row will be over at the rates of now: a guess, within the bound on lifetimes (Section 4.2)."""
+        if at.now is None:
+            raise BadTime("Rows of counted windows come with an instant. Use update.")
+        if at.bound is None:
+            return np.full(table.num_rows, at.now, np.int64)
+        left = np.full(table.num_rows, float(self.longest))
+        for name, size in self.counts.items():
+            _check_no_nulls(table, name, "a position")
+            positions = slots.ordinals(table.column(name))
+            if len(positions) and positions.max() > at.positions[name]:
+                raise FromTheFuture(
+                    f"Rows have positions up to {positions.max()} in {name!r}, and {at.positions[name]} rows have arrived there. "
+                    "Say with arrived= how far the stream has come."
+                )
+            rate = at.rates[name]
+            if rate > 0:
+                left = np.minimum(left, (positions + size - at.positions[name]) / rate)
+        return at.now + np.clip(left, 1, self.longest).astype(np.int64)
+
+    # -- what is seen and what is left ----------------------------------------------------------
+
+    def view(self, manifest: Manifest) -> LifeView:
+        return LifeView.of(
+            manifest,
+            self.slotting,
+            self.spec,
+            horizon=self.horizon(manifest),
+            floors=self.floors(manifest),
+        )
+
+    def horizon(self, manifest: Manifest) -> int | None:
+        """The last instant at which a row may end that is over."""
+        return None if self.counts else manifest.now
+
+    def floors(self, manifest: Manifest) -> dict[str, int]:
+        """The positions up to which rows are over, where windows are counted."""
+        if not self.counts or not manifest.arrivals:
+            return {}
+        positions = manifest.arrivals[-1].positions
+        return {name: positions[name] - size for name, size in self.counts.items()}
+
+    def state_of(self, manifest: Manifest) -> GridState | None:
+        return None if manifest.state is None else GridState.from_json(dict(manifest.state))
+
+    def drained(
+        self,
+        state: State | None,
+        draining: Mapping[str, SubIndex],
+        since: Mapping[str, int],
+        came: Mapping[str, int],
+    ) -> dict[str, SubIndex]:
+        """Those of which rows may live."""
+        if state is None:
+            return dict(draining)
+        if self.counts:
+            return dict(draining) if draining and self.may_live(since, came) else {}
+        return {
+            name: sub
+            for name, sub in draining.items()
+            if any(slot > state.newest for slot in sub.slots)
+        }
+
+    def may_live(self, since: Mapping[str, int], came: Mapping[str, int]) -> bool:
+        """Whether an entry that came by then can live now: none of its windows has been filled anew."""
+        return all(came[name] - since[name] < size for name, size in self.counts.items())
+
+    def layout_findings(self, manifest: Manifest) -> Iterable[str]:
+        """Whether the sub-indexes hold what was planned."""
+        state = self.state_of(manifest)
+        planned = {} if state is None else state.layout
+        if {name: sub.slots for name, sub in manifest.indexes.items()} != planned:
+            yield f"commit {manifest.commit} holds other slots than its method planned"
+
+    def describe(self, manifest: Manifest) -> dict[str, Any]:
+        state = self.state_of(manifest)
+        shown = manifest.shown.values()
+        newest = None if state is None else state.newest
+        return {
+            "method": self.method,
+            "grid": [self.rows, self.columns],
+            "partition": list(self.partition),
+            "window": self.window,
+            "indexes": self.grid.indexes,
+            "expires": self.expires,
+            "lifetime": self.lifetime,
+            "counts": dict(self.counts),
+            "spans": dict(self.spans),
+            "reach": list(self.reach),
+            "seed": self.seed,
+            "buckets": self.buckets,
+            "refresh_every": self.slotting.period,
+            "refresh": newest,
+            "refreshed_at": None if newest is None else self.slotting.label(newest),
+            "now": manifest.now,
+            "now_at": None if manifest.now is None else self.slotting.moment(manifest.now),
+            "births": {} if state is None else {n: sorted(s) for n, s in state.births.items()},
+            "rows_held": sum(sub.rows for sub in shown),
+            "rows_hidden": sum(sub.rows_hidden for sub in shown),
+        }
+
+    # -- as JSON --------------------------------------------------------------------------------
+
+    @classmethod
+    def _read_slots(cls, data: dict[str, Any]) -> Ends:
+        return ends.from_json(data)
+
+    def _own_json(self) -> dict[str, Any]:
+        return {
+            "expires": self.expires,
+            "lifetime": self.lifetime,
+            "counts": dict(self.counts),
+            "spans": dict(self.spans),
+            "window": self.window,
+            "grid": [self.rows, self.columns],
+            "method": self.method,
+            "partition": list(self.partition),
+            "seed": self.seed,
+            "reach": list(self.reach),
+            "buckets": self.buckets,
+        }
+
+    @classmethod
+    def _own_from_json(cls, body: Mapping[str, Any]) -> dict[str, Any]:
+        rows, columns = body["grid"]
+        births, deaths = body["partition"]
+        before, after = body["reach"]
+        return {
+            "expires": body["expires"],
+            "lifetime": body["lifetime"],
+            "counts": {name: int(size) for name, size in body["counts"].items()},
+            "spans": {name: int(span) for name, span in body["spans"].items()},
+            "window": whole_number("window", body["window"], 1),
+            "rows": whole_number("rows", rows, 1),
+            "columns": whole_number("columns", columns, 1),
+            "method": body["method"],
+            "partition": (births, deaths),
+            "seed": whole_number("seed", body["seed"], 0),
+            "reach": (before, after),
+            "buckets": float(body["buckets"]),
+        }
+
+
+def _check_no_nulls(table: pa.Table, name: str, needed: str) -> None:
+    """Raise NullTimes where a row lacks what it needs."""
+    nulls = table.column(name).null_count
+    if nulls:
+        raise NullTimes(
+            f"{nulls} of {table.num_rows} rows have no {name!r}. Every row needs {needed}; leave those rows out."
+        )

@@ -1,0 +1,300 @@
+"""The lifetime index: rows that have lifetimes of their own, by key, in a grid of sub-indexes.
+
+It is what a wave index is, for rows that do not leave in the order in which they came. It shares its files, engines, log and
+reading path; what is its own is the planner, which deals rows out by insertion and by expiration, and the clock, which is
+handed in with every refresh.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import os
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+
+from wavedex.errors import BadDefinition
+from wavedex.index.core.arrival import Arriving, Bring, arrive, fit, nothing, settle
+from wavedex.index.core.creation import create_at
+from wavedex.index.core.description import describe
+from wavedex.index.core.migration import Migrated
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.core.turns import turn_of
+from wavedex.index.held import Held, is_of_spark
+from wavedex.index.lifetime import feed as life_feeding
+from wavedex.index.lifetime import migration as life_migrating
+from wavedex.index.lifetime import refresh as refreshing
+from wavedex.index.lifetime import retraction as retracting
+from wavedex.index.lifetime.answers import define_life, redefine_life
+from wavedex.index.lifetime.counted import Counted, at_instant, check_counted, follow
+from wavedex.index.lifetime.definition import At, LifeDefinition
+from wavedex.index.lifetime.refresh import Refreshed
+from wavedex.index.lifetime.retraction import Retracted
+from wavedex.index.lifetime.snapshot import LifeReadable, LifeSnapshot
+from wavedex.index.lifetime.writer import LifeWriter
+from wavedex.log.journal import Manifest
+
+_ON_SPARK = "wavedex.spark.refresh"
+"""Who refreshes with data frames of Spark; imported when one comes, so that nothing here knows Spark."""
+
+
+class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
+    """An index over rows that have lifetimes of their own, in plain files below one folder.
+
+    Create one with `LifetimeIndex.create`, open one with `wavedex.open`. A row lives from its insertion up to its end, and
+    is over at that instant. Any number of processes may read the index while one writes.
+
+    >>> import tempfile
+    >>> schema = pa.schema([("caller", pa.string()), ("begun", pa.int64()), ("until", pa.int64())])
+    >>> folder = tempfile.TemporaryDirectory()
+    >>> life = LifetimeIndex.create(
+    ...     f"{folder.name}/calls.wx",
+    ...     schema,
+    ...     key="caller",
+    ...     inserted="begun",
+    ...     expires="until",
+    ...     max_lifetime=16,
+    ...     refresh=2,
+    ...     grid=(2, 2),
+    ... )
+    >>> calls = pa.table({"caller": ["A", "A"], "begun": [1, 2], "until": [3, 9]}, schema)
+    >>> life.update(2, calls).rows, life.update(4).expires
+    (2, ['I2', 'I4'])
+    >>> life.probe("A").to_pylist()
+    [{'caller': 'A', 'begun': 2, 'until': 9}]
+    >>> life.probe("A", shorten=5).num_rows
+    0
+    >>> folder.cleanup()
+    """
+
+    definition_kind = LifeDefinition
+    writer_kind = LifeWriter
+    snapshot_kind = LifeSnapshot
+    _writer: LifeWriter
+
+    @property
+    def writer(self) -> LifeWriter:
+        """What commits to it."""
+        return self._writer
+
+    # -- creating and opening -------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        *,
+        key: str | Sequence[str],
+        inserted: str,
+        expires: str | None = None,
+        lifetime: str | None = None,
+        counts: Mapping[str, int] | None = None,
+        spans: Mapping[str, Any] | None = None,
+        max_lifetime: Any,
+        refresh: str | int,
+        zone: str = "UTC",
+        origin: Any = None,
+        grid: str | Sequence[int] = (2, 2),
+        method: str = "rebuild",
+        partition: Sequence[str] | None = None,
+        seed: int = 0,
+        reach: Sequence[int] = (1, 1),
+        buckets: float = 2.5,
+        include: Sequence[str] | None = None,
+        position: str | None = None,
+        shards: int = 2,
+        format: str | None = None,  # noqa: A002 - as of the wave index
+        nulls: str = "error",
+        growth: float = 2.0,
+        first_room: int = 1,
+        keep_commits: int = 2,
+        keep_for: str | dt.timedelta | None = None,
+        roots: Sequence[str | os.PathLike[str]] | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> LifetimeIndex:
+        """Create an empty index in a new folder. Raises BadDefinition, BadGrid, AlreadyExists and their kin.
+
+        `inserted` is the column of insertion times. When a row ends stands in the column `expires`, or `lifetime` is a
+        column of how long it lives (a duration; a number where times are numbers). No row lives longer than
+        `max_lifetime`, which is a whole number of times `refresh`, the time from one refresh to the next. Times that are given
+        without a zone are local to `zone`, as of a wave index. `grid` has the
+        partitions of insertions and of expirations, as (2, 2) or "2x2"; neither is more than that number. docs/lifetimes.md helps to choose `method`
+        and `partition` (of insertions and of expirations: round-robin, chronological, random, drawn by `seed`).
+
+        For windows that are counted in rows, with the methods count-rebuild and count-no-rebuild, `counts` has the columns
+        of base positions, each with the rows of its window, in place of an end; `max_lifetime` is then about how long the
+        shortest of them lasts, and `reach` how many slots before and after the present one a refresh examines. `spans` are columns
+        with the times of base rows, each with its window, for `shorten=` to tell them apart. `buckets` is how many
+        chained buckets a key has on average where nothing is reclustered. The others are as for a wave index.
+        """
+        definition = define_life(
+            schema,
+            key=key,
+            inserted=inserted,
+            expires=expires,
+            lifetime=lifetime,
+            counts=counts,
+            spans=spans,
+            max_lifetime=max_lifetime,
+            refresh=refresh,
+            zone=zone,
+            origin=origin,
+            grid=grid,
+            method=method,
+            partition=partition,
+            seed=seed,
+            reach=reach,
+            buckets=buckets,
+            include=include,
+            position=position,
+            shards=shards,
+            format=format,
+            nulls=nulls,
+            growth=growth,
+            first_room=first_room,
+            keep_commits=keep_commits,
+            keep_for=keep_for,
+            roots=roots,
+        )
+        around = surroundings or Surroundings()
+        definition = replace(definition, identity=around.token())
+        files = create_at(path, definition, around)
+        return cls(files, definition, around)
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def update(
+        self, now: Any, batch: Any = None, *, arrived: Mapping[str, int] | None = None
+    ) -> Refreshed:
+        """One refresh: insert what is new, expire what is over at `now`.
+
+        `batch` is a table of any kind that a wave index takes, or a data frame of Spark, or nothing. Rows that are over
+        already are left out and counted; rows that come late are as good as others. With counted windows `arrived` says
+        how far each stream has come, by the name of the column of positions. The same update again is passed over.
+
+        Raises RefreshBackwards, FromTheFuture, LifetimeTooLong, EndBeforeBeginning and what reading the batch raises; the
+        index is then as it was.
+        """
+        self._let_go()
+        if is_of_spark(batch):
+            return import_module(_ON_SPARK).update(self, now, batch, arrived)
+        instant = self.instant(now)
+        counted = check_counted(self._definition, arrived)
+        bring = self._bring(batch, partial(self._at, instant, counted))
+        return refreshing.update(self._writer, instant, bring, counted)
+
+    def feed(self, batch: Any, *, stream: str, number: int, takeover: bool = False) -> Refreshed:
+        """Take the next batch of a stream, each of them once however often it is sent.
+
+        It is a refresh at the latest insertion time that was seen; with counted windows each stream has come to the largest
+        position that was seen. `number` counts the batches of `stream` from 0. One without rows is only noted.
+
+        Raises AnotherStream, StreamOutOfStep, GapTooLarge where a row is further ahead than anything lives, and what
+        `update` raises; the index is then as it was. Raises PreparationOwed where the batch is in and only what follows
+        failed. It may be sent again after any of them.
+        """
+        self._let_go()
+        turn = turn_of(stream, number, takeover)
+        table, null_keys = fit(batch, self._definition)
+        seen = life_feeding.look(self._definition, table) if self._definition.counts else None
+
+        def bring(manifest: Manifest) -> AbstractContextManager[Arriving]:
+            definition = self._writer.definition
+            at = life_feeding.at_seen(definition, manifest, seen)
+            return contextlib.nullcontext(settle(table, null_keys, definition, at))
+
+        return life_feeding.feed(self._writer, bring, turn, seen)
+
+    def retract(self, now: Any, batch: Any) -> Retracted:
+        """Let rows cease to hold before their time: negative tuples, matched on all columns.
+
+        They are hidden from every probe and scan at once, and taken out of their sub-indexes with the next refresh that
+        writes those. Of rows that are alike as many are retracted as are given. Raises RowNotThere where one is not there;
+        nothing is changed then.
+        """
+        self._let_go()
+        instant = self.instant(now)
+        bring = self._bring(batch, partial(self._last, instant))
+        return retracting.retract(self._writer, instant, bring)
+
+    def prolong(self, now: Any, batch: Any) -> Retracted:
+        """Give rows another end, matched on all columns but the end: later, at most `max_lifetime` from now, or earlier.
+
+        Nobody else's rows are written. Where several rows differ only in their ends, the one that ends first is meant.
+        Raises RowNotThere where one is not there, LifetimeTooLong; nothing is changed then.
+        """
+        self._let_go()
+        if self._definition.counts:
+            raise BadDefinition("Rows of counted windows have no ends that could be changed.")
+        instant = self.instant(now)
+        bring = self._bring(batch, lambda _: At(instant, bound="now"))
+        return retracting.prolong(self._writer, instant, bring)
+
+    def migrate(
+        self,
+        *,
+        method: str | None = None,
+        grid: str | Sequence[int] | None = None,
+        partition: Sequence[str] | None = None,
+        shards: int | None = None,
+        format: str | None = None,  # noqa: A002 - as of the wave index
+        strategy: str = "rebuild",
+    ) -> Migrated:
+        """Change one's mind about how the index is kept; what is not given stays as it is. Readers notice nothing.
+
+        With strategy="rebuild" the new grid is made at once. With "drain" the old sub-indexes stay until their rows are
+        over, and only what arrives is kept in the new way.
+
+        Raises BadDefinition, BadGrid, ConcurrentWrite, DiskFull and what `update` raises; the index is then as it was.
+        """
+        self._let_go()
+        wanted = partial(
+            redefine_life,
+            method=method,
+            grid=grid,
+            partition=partition,
+            shards=shards,
+            format=format,
+        )
+        return life_migrating.migrate(self._writer, wanted, strategy)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """What is in it and how it is kept, as plain JSON."""
+        manifest = self._log.latest()
+        return {"path": self.path, **describe(self.definition_at(manifest), manifest)}
+
+    def instant(self, now: Any) -> int:
+        """The ordinal that an instant means. Raises BadTime."""
+        return self._definition.slotting.instant(now)
+
+    def _at(self, now: int, counted: Counted | None, manifest: Manifest) -> At:
+        definition = self._writer.definition
+        return at_instant(definition, now, follow(definition, manifest, now, counted))
+
+    def _last(self, now: int, manifest: Manifest) -> At:
+        return replace(at_instant(self._writer.definition, now, manifest.arrivals), bound=None)
+
+    def _bring(self, batch: Any, at: Any) -> Bring:
+        def bring(manifest: Manifest) -> AbstractContextManager[Arriving]:
+            definition = self._writer.definition
+            if batch is None:
+                return contextlib.nullcontext(nothing(definition))
+            return contextlib.nullcontext(arrive(batch, definition, at(manifest)))
+
+        return bring
+
+    def __repr__(self) -> str:
+        definition = self.definition
+        return (
+            f"<LifetimeIndex {self.path}: {definition.method}, {definition.rows}x{definition.columns}, lifetimes up to "
+            f"{definition.window} refreshes>"
+        )

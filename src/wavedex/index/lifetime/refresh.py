@@ -1,0 +1,193 @@
+"""One refresh of a lifetime index: what is new goes in, what is over goes out, in one commit.
+
+1. The rows are checked, and those that are over already are left out.
+2. Where the instant has passed one refresh or more, the grid is planned on to the last of them. Rows of slots that are
+   complete go into its cells; those of the slot that has only begun wait in the delta, where they can be queried at once,
+   together with rows that got another end meanwhile.
+3. Where it has not, all rows wait in the delta.
+
+At one instant expiry comes before insertion. Everything is refused before a file is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from wavedex.errors import FromTheFuture, RefreshBackwards
+from wavedex.index.core.arrival import Arriving, Bring
+from wavedex.index.lifetime.counted import Counted, count_on, follow
+from wavedex.index.lifetime.definition import LifeDefinition
+from wavedex.index.lifetime.writer import LifeWriter
+from wavedex.log.journal import OPEN, Manifest, Progress
+from wavedex.plan import Build, Drop, GridState, Insert, Operation, Plan, touched
+from wavedex.plan.slot_set import slots_of
+from wavedex.store.part import Part, Slots
+
+_NONE: Slots = frozenset()
+
+
+@dataclass(frozen=True)
+class Refreshed:
+    """What a refresh did.
+
+    `rows` entered, `over` were over when they came, `null_keys` had no key. `slot` is the last refresh that was due, None
+    where there was none yet. `inserts` and `expires` are the sub-indexes that rows were put into and taken out of, and
+    `touched` both.
+    """
+
+    commit: int
+    slot: int | None
+    rows: int = 0
+    over: int = 0
+    null_keys: int = 0
+    inserts: list[str] = field(default_factory=list)
+    expires: list[str] = field(default_factory=list)
+    touched: list[str] = field(default_factory=list)
+    repeated: bool = False
+
+
+def update(
+    writer: LifeWriter,
+    now: int,
+    bring: Bring,
+    counted: Counted | None = None,
+    streams: Mapping[str, Progress] | None = None,
+    marks: Mapping[str, str] | None = None,
+) -> Refreshed:
+    """Refresh the index at an instant. Raises RefreshBackwards, FromTheFuture and what bringing and writing raise.
+
+    `counted` says how far streams have come where windows are counted; `streams` and `marks` are noted in the commit.
+    """
+    with writer.writing() as manifest:
+        check_forwards(manifest, now, writer.definition)
+        with bring(manifest) as arriving:
+            return refresh(writer, manifest, now, arriving, counted, streams, marks)
+
+
+def refresh(
+    writer: LifeWriter,
+    manifest: Manifest,
+    now: int,
+    arriving: Arriving,
+    counted: Counted | None,
+    streams: Mapping[str, Progress] | None = None,
+    marks: Mapping[str, str] | None = None,
+) -> Refreshed:
+    """The same, of rows that are at hand. REQUIRES: the lock is held, and the instant is not before the last.
+
+    A batch that `streams` or `marks` tell of is known by them; of others the same one again is passed over.
+    """
+    definition = writer.definition
+    slot = definition.slotting.due(now)
+    is_known = not arriving.rows or streams is not None or marks is not None
+    came = [] if counted is None else sorted(counted.positions.items())
+    identity = None if is_known else f"{now}:{arriving.identity}" + f":{came}" * bool(came)
+    if identity is not None and identity == manifest.batch:
+        return Refreshed(manifest.commit, slot, null_keys=arriving.null_keys, repeated=True)
+    _check_times(arriving, now, definition)
+    arrivals = follow(definition, manifest, now, counted)
+    following = replace(manifest, arrivals=arrivals)
+    # Rows that say themselves what the time is were taken in before it was known.
+    fresh = arriving.only(death for death in arriving.summary if death > slot or definition.counts)
+    plan, state, rows = plan_refresh(definition, following, slot, fresh)
+    before = {name: sub.slots for name, sub in manifest.indexes.items()}
+    manifest = writer.commit(
+        manifest,
+        "update",
+        plan.transition,
+        state,
+        rows,
+        batch=identity,
+        counts={"rows": fresh.rows, "null_keys": arriving.null_keys},
+        now=now,
+        arrivals=arrivals,
+        floors=definition.floors(following),
+        streams=streams,
+        marks=marks,
+    )
+    writer.finish(manifest)
+    return Refreshed(
+        manifest.commit,
+        slot,
+        fresh.rows,
+        arriving.over + arriving.rows - fresh.rows,
+        arriving.null_keys,
+        *touched(_without_delta(plan), before),
+    )
+
+
+def plan_refresh(
+    definition: LifeDefinition, manifest: Manifest, slot: int, rows: Arriving
+) -> tuple[Plan, GridState | None, Arriving]:
+    """What a refresh does, what the grid is then, and all rows that it deals with, those of the delta too."""
+    state = definition.state_of(manifest)
+    if state is not None and slot <= state.newest:
+        waiting = into_delta(manifest, frozenset(rows.summary), state.newest)
+        return Plan(tuple(waiting)), state, rows
+    if state is None:
+        plan, following = definition.grid.start(slot)
+    else:
+        plan, following = definition.grid.refresh(state, slot, count_on(definition, manifest, slot))
+    deaths = manifest.open_slots | slots_of(rows.summary)
+    is_ahead = _is_ahead(definition, rows, deaths, slot)
+    operations: list[Operation] = [*plan.transition]
+    if manifest.open is not None:
+        operations.append(Build(_NONE, OPEN) if is_ahead else Drop(OPEN))
+        rows = with_parts(rows, manifest.open.shards)
+    if is_ahead:
+        operations += into_delta(manifest, deaths, slot)
+    return Plan(tuple(operations)), following, rows
+
+
+def into_delta(manifest: Manifest, deaths: Slots, newest: int) -> list[Operation]:
+    """What puts rows of some deaths into the delta, where they wait for the refresh after the newest."""
+    if not deaths:
+        return []
+    begun: list[Operation] = [] if manifest.open is not None else [Build(_NONE, OPEN)]
+    return [*begun, Insert(frozenset({newest + 1}), deaths, OPEN)]
+
+
+def with_parts(rows: Arriving, shards: Sequence[tuple[Part, ...]]) -> Arriving:
+    """Rows together with those of parts that lie on disk, shard by shard."""
+    own = rows.staged or ((),) * len(shards)
+    staged = tuple((*mine, *more) for mine, more in zip(own, shards, strict=True))
+    return replace(rows, staged=staged)
+
+
+def check_forwards(manifest: Manifest, now: int, definition: LifeDefinition) -> None:
+    """Raise RefreshBackwards where an instant is before the last one."""
+    if manifest.now is not None and now < manifest.now:
+        said = definition.slotting.moment
+        raise RefreshBackwards(
+            f"The index was refreshed at {said(manifest.now)}, and {said(now)} is before that. Give an instant that is not "
+            "earlier; rows that come late may come with it."
+        )
+
+
+def _check_times(arriving: Arriving, now: int, definition: LifeDefinition) -> None:
+    """Raise FromTheFuture where rows were inserted after now."""
+    latest = max((found.latest for found in arriving.summary.values()), default=now)
+    if latest > now:
+        said = definition.slotting.moment
+        raise FromTheFuture(
+            f"Rows were inserted at {said(latest)}, after the instant of the refresh, {said(now)}. Refresh later, or leave "
+            "them out."
+        )
+
+
+def _is_ahead(definition: LifeDefinition, rows: Arriving, deaths: Slots, slot: int) -> bool:
+    """Whether some rows belong to the refresh after the last that was due.
+
+    Those do that were inserted after it, and those that end later than the cells have room for: between two refreshes rows
+    get ends, given or guessed, that lie as far ahead of the instant as any may.
+    """
+    if max(deaths, default=slot) > slot + definition.window:
+        return True
+    end = definition.slotting.stop(slot)
+    return any(found.latest >= end for found in rows.summary.values())
+
+
+def _without_delta(plan: Plan) -> Plan:
+    """The operations on the cells of the grid."""
+    return Plan(tuple(each for each in plan.transition if each.target != OPEN))

@@ -1,0 +1,130 @@
+"""What readers of a lifetime index see of a commit: the rows that are not over at its instant, and of those perhaps fewer.
+
+Rows lie ordered by their ends, so what is over is cut off as one range. What is asked of births, of positions in counted
+windows or of the rows that an entry was made of, is looked for row by row in what is left, and parts that cannot have an
+answer are passed over by an interval index of their births.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.index.core.definition import Target
+from wavedex.log.journal import Manifest
+from wavedex.plan.grids.intervals import Intervals
+from wavedex.plan.slot_set import first_of, last_of, union
+from wavedex.rows.arrow import number_view
+from wavedex.rows.entries import EntrySpec
+from wavedex.slots.ends import Ends
+from wavedex.store.part import Part, Slots
+from wavedex.store.shard import Range, Shard
+from wavedex.store.sifted import Keep, SiftedShard, above
+
+_FAR = 2**63
+_SPANS_MAX = 256
+"""For how many spans of births it is remembered which parts to ask."""
+
+
+@dataclass(frozen=True)
+class LifeView:
+    """Rows that end after `horizon`, if there is one, and lie above all `floors`."""
+
+    slots: Slots
+    slotting: Ends
+    spec: EntrySpec
+    born: Mapping[str, Slots]
+    horizon: int | None
+    floors: Mapping[str, int]
+    _asked: dict[Range, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        manifest: Manifest,
+        slotting: Ends,
+        spec: EntrySpec,
+        *,
+        horizon: int | None,
+        floors: Mapping[str, int],
+    ) -> LifeView:
+        """The view of a commit."""
+        due = None if horizon is None else slotting.due(horizon)
+        held = union(sub.slots for sub in manifest.shown.values())
+        live = held if due is None else frozenset(slot for slot in held if slot > due)
+        born = {
+            part.files["directory"].name: part.born
+            for sub in manifest.shown.values()
+            for part in sub.parts
+        }
+        return cls(live, slotting, spec, born, horizon, floors)
+
+    def narrowed(self, horizon: int | None, floors: Mapping[str, int]) -> LifeView:
+        """What is left of it where more is over."""
+        return replace(self, horizon=horizon, floors=floors)
+
+    def targets(
+        self,
+        name: str,
+        opened: Shard,
+        part: Part,
+        start: int | None,
+        stop: int | None,
+        expired: bool,
+    ) -> Iterable[Target]:
+        """At most one target: the rows that end late enough, sifted where more is asked."""
+        timed = start is not None or stop is not None
+        if timed and part.files["directory"].name not in self._meeting(start, stop):
+            return
+        within = None if expired or self.horizon is None else self._after(part, self.horizon)
+        if within is not None and within[0] >= within[1]:
+            return
+        sieves: list[Keep] = []
+        if timed:
+            sieves.append(self._born_between(start, stop))
+        if self.floors and not expired:
+            sieves.append(above(self.floors))
+        for sieve in sieves:
+            opened = SiftedShard(opened, sieve)
+        yield opened, within
+
+    def _after(self, part: Part, horizon: int) -> Range | None:
+        """The ordinals of a part that lie after the horizon; None where all do."""
+        if self.slotting.start(first_of(part.held)) > horizon:
+            return None
+        return horizon + 1, min(self.slotting.stop(last_of(part.held)), _FAR)
+
+    def _born_between(self, start: int | None, stop: int | None) -> Keep:
+        place = self.spec.schema.get_field_index(self.spec.birth)
+
+        def keep(batch: pa.RecordBatch) -> np.ndarray:
+            births = number_view(batch.column(place))
+            kept = np.ones(batch.num_rows, np.bool_)
+            if start is not None:
+                kept &= births >= start
+            if stop is not None:
+                kept &= births < stop
+            return kept
+
+        return keep
+
+    def _meeting(self, start: int | None, stop: int | None) -> frozenset[str]:
+        """The parts with rows that were born in a span of time."""
+        first = None if start is None else int(self.slotting.slots_of(np.array([start]))[0])
+        last = None if stop is None else int(self.slotting.slots_of(np.array([stop - 1]))[0])
+        span = (-_FAR if first is None else first, _FAR if last is None else last)
+        found = self._asked.get(span)
+        if found is None:
+            found = frozenset(self._intervals.overlapping(first, last))
+            if len(self._asked) >= _SPANS_MAX:
+                self._asked.clear()
+            self._asked[span] = found
+        return found
+
+    @cached_property
+    def _intervals(self) -> Intervals:
+        return Intervals(self.born)

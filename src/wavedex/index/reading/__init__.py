@@ -1,0 +1,1 @@
+"""Reading one commit: by key, by range, as a scan, from DuckDB and from Polars."""

@@ -1,0 +1,319 @@
+"""What can be asked of an index and of a snapshot of it: the same questions, answered by one piece of code.
+
+A query is turned into a list of targets by the snapshot that answers it; this module asks them and puts the answers
+together. An index answers from a snapshot of its newest commit, a snapshot from itself.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import mmap
+import os
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from time import perf_counter_ns
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.files.opened import AT_ONCE_MAX
+from wavedex.rows.codes import dictionary_of, shared_words
+from wavedex.store.blame import raise_blamed
+from wavedex.store.shard import Shard, shard_of_one
+
+if TYPE_CHECKING:
+    from wavedex.index.core.definition import Target
+    from wavedex.index.reading.snapshot import Snapshot
+
+KEYS_MANY = 10_000
+"""From how many keys on several parts are asked at the same time."""
+ROWS_MANY = 100_000
+"""From how many rows to copy on a scan does so in the background."""
+COLD_NS = 150_000
+"""A probe that takes longer than this has waited for a disk: ten times as long as one in memory takes."""
+BATCHES_AHEAD = 2
+"""How many batches wait to be read then."""
+
+
+class Readable(ABC):
+    """The reading methods. Rows come in no promised order, and with the columns of the schema only.
+
+    In `since` and `until`, slot numbers and dates mean their whole interval and a datetime is compared with the row's own
+    time; both ends are included. `columns` chooses columns; `expired` also shows what a soft window still holds. With
+    `follow`, the whole records to which the entries point are fetched, one for each entry, and `columns` are theirs.
+    """
+
+    @abstractmethod
+    def _current(self) -> Snapshot:
+        """The snapshot that answers."""
+
+    def probe(
+        self,
+        key: Any,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+        follow: bool = False,
+    ) -> pa.Table:
+        """The entries of one key (IndexProbe, and TimedIndexProbe with `since` or `until`).
+
+        COST: one look-up and one slice for each part that can have an answer.
+        """
+        snapshot = self._current()
+        definition = snapshot.definition
+        key_type = definition.spec.key_type
+        plain = key_type.plain(key)
+        hashed = key_type.hash(plain)
+        number = shard_of_one(hashed, definition.shards)
+        targets = snapshot.targets(number, since, until, expired)
+        begun_ns = perf_counter_ns()
+        batches: list[pa.RecordBatch] = []
+        try:
+            if snapshot.cold_probes:
+                snapshot.seek(targets, [plain], [hashed])
+            for shard, within in targets:
+                try:
+                    found = shard.probe(plain, hashed, within)
+                except Exception as error:
+                    raise_blamed(shard, error)
+                if found is None:
+                    continue
+                if type(found) is list:
+                    batches += found
+                else:
+                    batches.append(found)
+        except FileNotFoundError as error:
+            newer = snapshot.renewed(error)
+            return Readable.probe(newer, key, since, until, columns, expired, follow)
+        if perf_counter_ns() - begun_ns > COLD_NS:
+            snapshot.note_slow_probe()
+        return snapshot.table(batches, columns, follow)
+
+    def probe_many(
+        self,
+        keys: Iterable[Any],
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+        follow: bool = False,
+    ) -> pa.Table:
+        """The entries of several keys in one table; a key that is given twice is answered once."""
+        snapshot = self._current()
+        try:
+            entries = snapshot.entries_of(keys, since, until, expired)
+        except FileNotFoundError as error:
+            newer = snapshot.renewed(error)
+            return Readable.probe_many(newer, keys, since, until, columns, expired, follow)
+        return snapshot.table(entries, columns, follow)
+
+    def probe_range(
+        self,
+        low: Any,
+        high: Any,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+        follow: bool = False,
+    ) -> pa.Table:
+        """The entries whose keys lie between two, both included."""
+        snapshot = self._current().held()
+        key_type = snapshot.definition.spec.key_type
+        least, most = key_type.plain(low), key_type.plain(high)
+        batches = [
+            shard.probe_range(least, most, within)
+            for shard, within in snapshot.all_targets(since, until, expired)
+        ]
+        return snapshot.table(batches, columns, follow)
+
+    def scan(
+        self,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+        dictionaries: bool = False,
+    ) -> pa.RecordBatchReader:
+        """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch.
+
+        With `dictionaries`, columns of text that have few values are handed over as Arrow's dictionaries, in which they
+        are kept besides; whoever groups by them is done in half the time, or in a third with `wavedex.split_codes`. The
+        schema of the reader says which; a column's dictionary is the same in all batches.
+        """
+        snapshot = self._current().held()
+        names = snapshot.names(columns)
+        targets = snapshot.all_targets(since, until, expired)
+        words = words_of(snapshot, [s for s, _ in targets], names) if dictionaries else {}
+        fields = (snapshot.definition.schema.field(name) for name in names)
+        schema = pa.schema(
+            [
+                field.with_type(dictionary_of(field.type)) if field.name in words else field
+                for field in fields
+            ],
+            snapshot.definition.schema.metadata if columns is None else None,
+        )
+        return pa.RecordBatchReader.from_batches(
+            schema, stream_targets(snapshot, targets, names, words)
+        )
+
+    def to_duckdb(
+        self,
+        connection: Any,
+        name: str,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+    ) -> Any:
+        """Make the window a view of that name in a DuckDB connection, and return it as a relation.
+
+        The view shows one commit, that of now, however often it is queried and whatever is appended later; calling this
+        again shows the newest. It is temporary, and holds the commit's files until then or until the connection is
+        closed. Raises BadName, SchemaMismatch, MissingColumn or BadTime; PackageMissing where there is no DuckDB.
+
+        COST: no row is copied of packed files, and none is read of Parquet.
+        """
+        from wavedex.index.reading.duckdb_view import make_view
+
+        return make_view(self._current().held(), connection, name, since, until, columns, expired)
+
+    def to_polars(
+        self,
+        since: Any = None,
+        until: Any = None,
+        columns: Sequence[str] | None = None,
+        expired: bool = False,
+    ) -> Any:
+        """The window as a lazy frame of Polars, which reads nothing until it is collected.
+
+        It shows one commit, that of now, however often it is collected. What Polars does not need of it is not read:
+        columns, rows past a limit, and slots outside of the times with which the time column is compared. Raises
+        SchemaMismatch, MissingColumn or BadTime; PackageMissing where there is no Polars.
+        """
+        from wavedex.index.reading.polars_frame import make_frame
+
+        return make_frame(self._current().held(), since, until, columns, expired)
+
+    def files(self, since: Any = None, until: Any = None) -> list[str]:
+        """The paths, or URIs, of the files in which the entries of a span of time lie, for other tools to read.
+
+        A file may hold rows outside of it too: filter by the time column. Those of a lifetime index also hold rows that are
+        over and rows that were retracted, which nothing in them tells from others: do not take them for an answer, and
+        ask with `scan`.
+        """
+        snapshot = self._current()
+        targets = snapshot.all_targets(since, until, False)
+        names = (shard.part.files["rows"].name for shard, _ in targets)
+        return [snapshot.path_of(name) for name in dict.fromkeys(names)]
+
+    @property
+    def slots(self) -> list[int]:
+        """The slots of the window, oldest first; empty while nothing was appended."""
+        return sorted(self._current().window)
+
+    @property
+    def sub_indexes(self) -> dict[str, list[int]]:
+        """The slots that each sub-index holds, those too that drain since a migration."""
+        manifest = self._current().manifest
+        draining = {name: sub for name, sub in manifest.draining.items() if not sub.is_over}
+        subs = {**manifest.indexes, **draining}
+        return {name: sorted(sub.slots) for name, sub in subs.items()}
+
+
+def words_of(
+    snapshot: Snapshot, shards: Sequence[Shard], names: Sequence[str]
+) -> dict[str, pa.Array]:
+    """The words of those columns that all shards can hand over as dictionaries, and that have few enough."""
+    spec = snapshot.definition.spec
+    found = {
+        name: shared_words(spec.schema.field(name).type, (shard.words_of(name) for shard in shards))
+        for name in spec.text.intersection(names, *(shard.codable for shard in shards))
+    }
+    return {name: words for name, words in found.items() if words is not None}
+
+
+def stream_targets(
+    snapshot: Snapshot,
+    targets: Sequence[Target],
+    names: list[str],
+    words: Mapping[str, pa.Array] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of all rows that targets have, batch by batch; those of `words` as dictionaries.
+
+    Whoever reads them holds the snapshot for as long.
+    """
+
+    def stream(some: Sequence[Target]) -> Iterator[pa.RecordBatch]:
+        for shard, within in some:
+            yield from shard.stream(within, names, words)
+
+    disks = snapshot.by_disk(targets)
+    if len(disks) > 1:
+        yield from read_together([stream(some) for some in disks])
+        return
+    whole = [target for target in targets if target[1] is None]
+    cut = [target for target in targets if target[1] is not None]
+    if sum(shard.part.rows for shard, _ in cut) < ROWS_MANY:
+        yield from stream([*whole, *cut])
+        return
+    # Rows are copied in the background while those that are handed over as they lie are read.
+    with contextlib.closing(read_ahead(stream(cut))) as copied:
+        yield from stream(whole)
+        yield from copied
+
+
+def read_ahead(batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
+    """The same batches, of which a thread makes the next few before they are asked for, from now on."""
+    pool = ThreadPoolExecutor(1)
+    ahead = deque(pool.submit(next, batches, None) for _ in range(BATCHES_AHEAD))
+
+    def made() -> Generator[pa.RecordBatch]:
+        try:
+            while (batch := ahead.popleft().result()) is not None:
+                ahead.append(pool.submit(next, batches, None))
+                yield batch
+        finally:
+            pool.shutdown(cancel_futures=True)
+
+    return made()
+
+
+def read_together(streams: Sequence[Iterator[pa.RecordBatch]]) -> Generator[pa.RecordBatch]:
+    """The batches of several streams in turn, each of which a thread reads from its disk before they are asked for."""
+    with contextlib.ExitStack() as stack:
+        ahead = [
+            stack.enter_context(contextlib.closing(read_ahead(map(_touched, stream))))
+            for stream in streams
+        ]
+        while ahead:
+            for stream in tuple(ahead):
+                batch = next(stream, None)
+                if batch is None:
+                    ahead.remove(stream)
+                else:
+                    yield batch
+
+
+def _touched(batch: pa.RecordBatch) -> pa.RecordBatch:
+    """A batch that is in memory, not only mapped."""
+    for column in batch.columns:
+        for buffer in column.buffers():
+            if buffer is not None and buffer.size:
+                np.frombuffer(buffer, np.uint8)[:: mmap.PAGESIZE].max()
+    return batch
+
+
+def call_all(
+    calls: Sequence[Callable[[], pa.RecordBatch]], keys: int, at_once: bool = False
+) -> list[pa.RecordBatch]:
+    """What the calls return: one after the other, or on threads where they have many keys to look up or are told to."""
+    if len(calls) < 2 or (keys < KEYS_MANY and not at_once):
+        return [call() for call in calls]
+    workers = AT_ONCE_MAX if at_once else os.cpu_count() or 1
+    with ThreadPoolExecutor(min(len(calls), workers)) as pool:
+        return list(pool.map(lambda call: call(), calls))

@@ -1,0 +1,285 @@
+"""A snapshot: the window as one commit left it, for as long as somebody looks at it.
+
+It maps its files when it is taken, so that nothing a writer or a vacuum does can change or break it, and takes no lock
+(where files are updated in place it tells the vacuum which commit it holds). A query is turned into one range of ordinals
+for each part that can have an answer; a window that is soft on disk is cut exactly to its slots here.
+"""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Sequence
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+
+from wavedex.errors import BadKey, Damaged, MissingColumn
+from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.files.names import folder_of, manifest_name
+from wavedex.files.opened import Seek, disk_faults, finish, together, waits
+from wavedex.index.core.definition import Definition, Target, View
+from wavedex.index.reading.pointers import follow as fetch_records
+from wavedex.index.reading.readable import Readable, call_all
+from wavedex.log.journal import Manifest
+from wavedex.rows.keys import Plain
+from wavedex.show.html import to_html
+from wavedex.store.checks import CheckedParts
+from wavedex.store.formats import open_shard
+from wavedex.store.part import Part
+from wavedex.store.shard import Shard, split_keys
+from wavedex.store.sparse.shards import KEYS_MANY
+
+SELECTIONS_MAX = 1024
+"""For how many shards and spans of time a snapshot remembers whom to ask."""
+
+COLD_PROBES = 8
+"""For how many probes after one that has waited for a disk it is said beforehand what they will look at."""
+
+_TELLING = frozenset({int, str, dt.date, type(None)})
+"""Types of which equal values mean the same time. Two datetimes that are equal may be an hour apart by their `fold`."""
+
+
+class Snapshot(Readable):
+    """The window at one commit. It never changes, and none of its methods sees a later commit."""
+
+    def __init__(
+        self,
+        definition: Definition,
+        files: AnyFiles,
+        manifest: Manifest,
+        opened: dict[FileRef, Shard] | None = None,
+        view: View | None = None,
+        checked: CheckedParts | None = None,
+    ) -> None:
+        """Map the files of a manifest. Raises FileNotFoundError where it was vacuumed meanwhile.
+
+        `opened` has shards that are open already, by their directories, and gets those that are opened now.
+        `view` says what is seen of the commit, all that is live if not given. `checked` opens files that must be what was
+        written; without it they are opened as they are.
+        """
+        open_part = open_shard if checked is None else checked.open
+        self.definition = definition
+        self.manifest = manifest
+        self._files = files
+        self._schema = definition.spec.schema
+        self._view = definition.view(manifest) if view is None else view
+        self.window = self._view.slots
+        changes = definition.technique.changes_files
+        self._pin = files.pin(manifest_name(manifest.commit)) if changes else None
+        opened = {} if opened is None else opened
+        self._shards: list[list[tuple[str, Shard, Part]]] = [[] for _ in range(definition.shards)]
+        for name, sub in manifest.shown.items():
+            for shard, parts in enumerate(sub.shards):
+                for part in parts:
+                    ref = part.files["directory"]
+                    if ref not in opened or not opened[ref].part.is_same(part):
+                        opened[ref] = open_part(files, definition.spec, part)
+                    self._shards[shard].append((name, opened[ref], part))
+        self._everything = [
+            self._find_targets(n, None, None, False) for n in range(definition.shards)
+        ]
+        self._selections: dict[tuple[Any, ...], list[Target]] = {}
+        self.renew: Callable[[Snapshot, FileNotFoundError], Snapshot] | None = None
+        self._is_held = files.is_local
+        self._hides_a_column = self._schema is not definition.schema
+        shards = (shard for shards in self._shards for _, shard, _ in shards)
+        self.cold_probes = 0 if all(each.seems_in_memory for each in shards) else COLD_PROBES
+        self._faults = disk_faults()
+
+    @property
+    def commit(self) -> int:
+        """The number of the commit."""
+        return self.manifest.commit
+
+    @property
+    def storage(self) -> AnyFiles:
+        """The files below the folder of its index."""
+        return self._files
+
+    def parts_of(self, shard: int) -> list[tuple[str, Shard, Part]]:
+        """The parts of one shard number as they are open, each with the name of its sub-index."""
+        return self._shards[shard]
+
+    def opened(self) -> dict[FileRef, Shard]:
+        """Its shards by their directories, for a snapshot that comes after it."""
+        shards = (shard for shards in self._shards for _, shard, _ in shards)
+        return {shard.part.files["directory"]: shard for shard in shards}
+
+    def close(self) -> None:
+        """Let go of the commit where files are updated in place; do not read from the snapshot afterwards.
+
+        Otherwise it lets go when it is no longer used. A snapshot is its own context manager.
+        """
+        if self._pin is not None:
+            self._pin.close()
+
+    def __enter__(self) -> Snapshot:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def held(self) -> Snapshot:
+        """The same snapshot, or a newer one where it was overtaken, with all that it can be asked at hand.
+
+        On a local disk that is so from the beginning. From afar files are fetched as far as they are needed, and may be
+        removed before they are; whoever wants to read all, or to go on reading, has them fetched whole.
+        """
+        if not self._is_held:
+            try:
+                for shard in self.opened().values():
+                    shard.hold()
+            except FileNotFoundError as error:
+                return self.renewed(error).held()
+            self._is_held = True
+            self.cold_probes = 0
+        return self
+
+    def renewed(self, error: FileNotFoundError) -> Snapshot:
+        """What to read instead where a file that was not fetched yet is gone; raises the error where there is nothing."""
+        if self.renew is None:
+            raise error
+        return self.renew(self, error)
+
+    def seek(
+        self, targets: Sequence[Target], plains: Sequence[Plain], hashes: Sequence[int]
+    ) -> None:
+        """Have the disk, or the store, bring what a probe of these keys will look at: of all targets at the same time.
+
+        After some probes in a row that have not waited for a disk this is no longer worth its while.
+        """
+        self._bring(shard.seek(plains, hashes, within) for shard, within in targets)
+
+    def _bring(self, seeks: Iterable[Seek[None]]) -> None:
+        before = waits()
+        finish(together(seeks))
+        if waits() > before:
+            self.cold_probes = COLD_PROBES
+        elif self._is_held:
+            self.cold_probes = max(0, self.cold_probes - 1)  # Several threads may be counting.
+
+    def note_slow_probe(self) -> None:
+        """A probe took long. If that was because of a disk, what the next ones will look at is said beforehand."""
+        faults = disk_faults()
+        if faults > self._faults:
+            self._faults = faults
+            self.cold_probes = COLD_PROBES
+
+    def targets(self, shard: int, since: Any, until: Any, expired: bool) -> list[Target]:
+        """Whom to ask of the parts of one shard number, and where in them an answer can lie."""
+        if since is None and until is None and not expired:
+            return self._everything[shard]
+        bounds = None
+        wanted: tuple[Any, ...] = (shard, type(since), since, type(until), until, bool(expired))
+        if type(since) not in _TELLING or type(until) not in _TELLING:
+            bounds = self.definition.slotting.bounds(since, until)
+            wanted = (shard, *bounds, bool(expired))
+        found = self._selections.get(wanted)
+        if found is None:
+            bounds = bounds or self.definition.slotting.bounds(since, until)
+            found = self._find_targets(shard, *bounds, expired)
+            if len(self._selections) >= SELECTIONS_MAX:
+                self._selections.clear()
+            self._selections[wanted] = found
+        return found
+
+    def all_targets(self, since: Any, until: Any, expired: bool) -> list[Target]:
+        """The targets of all shards."""
+        shards = range(self.definition.shards)
+        return [target for shard in shards for target in self.targets(shard, since, until, expired)]
+
+    def targets_between(self, start: int | None, stop: int | None, expired: bool) -> list[Target]:
+        """The targets of all shards for a range of ordinals."""
+        shards = range(self.definition.shards)
+        return [t for shard in shards for t in self._find_targets(shard, start, stop, expired)]
+
+    def by_disk(self, targets: Sequence[Target]) -> list[list[Target]]:
+        """The same targets, in one list for each of the disks over which the index is spread."""
+        disks: dict[str, list[Target]] = {}
+        for target in targets:
+            disks.setdefault(folder_of(target[0].part.files["rows"].name), []).append(target)
+        return [*disks.values()] if self.definition.roots else [[*targets]]
+
+    def keys_of(self, keys: Iterable[Any]) -> pa.Array:
+        """Several keys, each once. Raises BadKey."""
+        if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
+            raise BadKey(f"{keys!r} is not several keys. Pass a list, or use probe for one key.")
+        key_type = self.definition.spec.key_type
+        return key_type.distinct(key_type.array(keys))
+
+    def entries_of(
+        self, keys: Iterable[Any], since: Any, until: Any, expired: bool
+    ) -> list[pa.RecordBatch]:
+        """The entries of several keys with all columns, hidden ones too, from every part that has any. Raises BadKey."""
+        key_type = self.definition.spec.key_type
+        wanted = self.keys_of(keys)
+        calls: list[Callable[[], pa.RecordBatch]] = []
+        seeks: list[Seek[None]] = []
+        for number, (some, hashes) in split_keys(key_type, wanted, self.definition.shards).items():
+            targets = self.targets(number, since, until, expired)
+            calls += [partial(shard.probe_many, some, hashes, within) for shard, within in targets]
+            if self.cold_probes and len(some) < KEYS_MANY:
+                plains, numbers = [*map(key_type.reader(some), range(len(some)))], hashes.tolist()
+                seeks += [shard.seek(plains, numbers, within) for shard, within in targets]
+        if seeks:
+            self._bring(seeks)
+        found = call_all(calls, len(wanted), at_once=not self._is_held)
+        self.note_slow_probe()
+        return found
+
+    def table(
+        self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None, follow: bool
+    ) -> pa.Table:
+        """Answers as one table with the columns that were asked for, or the records to which they point."""
+        table = pa.Table.from_batches(batches, self._schema)
+        if follow:
+            return fetch_records(self.definition, table, columns)
+        if columns is None and not self._hides_a_column:
+            return table
+        return table.select(self.names(columns))
+
+    def names(self, columns: Sequence[str] | None) -> list[str]:
+        """The columns that were asked for. Raises MissingColumn."""
+        known = self.definition.schema.names
+        if columns is None:
+            return list(known)
+        if isinstance(columns, str):
+            columns = [columns]
+        for name in columns:
+            if name not in known:
+                raise MissingColumn(f"The index has no column {name!r}. It has {', '.join(known)}.")
+        return list(columns)
+
+    def path_of(self, name: str) -> str:
+        """Where one of its files lies."""
+        return str(self._files.path(name))
+
+    def _current(self) -> Snapshot:
+        return self
+
+    def _find_targets(
+        self, shard: int, start: int | None, stop: int | None, expired: bool
+    ) -> list[Target]:
+        return [
+            target
+            for name, opened, part in self._shards[shard]
+            for target in self._view.targets(name, opened, part, start, stop, expired)
+        ]
+
+    def _repr_html_(self) -> str:
+        from wavedex.index.core.description import describe  # which needs this module
+
+        about = {"path": str(self._files.root), **describe(self.definition, self.manifest)}
+        return to_html(about, self.definition.slotting.label)
+
+    def __repr__(self) -> str:
+        return f"<Snapshot of {self._files.root} at commit {self.commit}>"
+
+
+def open_newest(definition: Definition, files: AnyFiles, manifest: Manifest) -> Snapshot:
+    """The newest commit, for a writer, beside whom nobody removes files. Raises Damaged where one is missing."""
+    try:
+        return Snapshot(definition, files, manifest)
+    except FileNotFoundError as error:
+        raise Damaged(f"{error.filename} is missing") from error

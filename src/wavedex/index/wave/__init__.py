@@ -1,0 +1,1 @@
+"""The wave index: the last W slots, spread by a scheme over n sub-indexes."""

@@ -1,0 +1,111 @@
+"""How slots get in: rows are brought, admitted, planned for and committed, all under the writer's lock.
+
+Rows are brought by whoever has them: from memory, or by tasks elsewhere that stage them as parts. What was staged and not
+committed is cleared away by the one who brought it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from wavedex.index.core.arrival import Bring
+from wavedex.index.wave import admission
+from wavedex.index.wave.definition import state_of
+from wavedex.index.wave.writer import WaveWriter
+from wavedex.log.journal import Manifest
+from wavedex.plan import Amend, Operation
+from wavedex.plan.slot_set import union
+from wavedex.store.part import Slots
+
+
+@dataclass(frozen=True)
+class Appended:
+    """What an append or amend did.
+
+    `slots` are the slots that it brought into the window, empty where all of them were there already with the same rows;
+    `rows` the entries that it wrote; `null_keys` the rows skipped for want of a key, `late` those dropped because they
+    were older than the window, `expired` those of slots that the same batch pushed out again.
+    """
+
+    commit: int
+    slots: list[int] = field(default_factory=list)
+    rows: int = 0
+    null_keys: int = 0
+    late: int = 0
+    expired: int = 0
+
+
+def append(
+    writer: WaveWriter,
+    bring: Bring,
+    number: int | None,
+    marks: Mapping[str, str] | None = None,
+) -> Appended:
+    """Append the next slot or slots; `number` is the slot where the caller said which one it is.
+
+    `marks` are noted in the same commit: how far the sources of the rows have come.
+    """
+    with writer.writing() as manifest, bring(manifest) as arriving:
+        definition = writer.definition
+        state = state_of(manifest)
+        admitted = admission.admit(arriving, number, state, manifest, definition)
+        if not admitted.slots:
+            return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
+        manifest = writer.prepare(manifest)
+        plan, state = writer.plan(manifest, admitted.slots, admitted.rows.counts)
+        fresh = admitted.rows.only(union(state.indexes.values()))
+        manifest = writer.commit(
+            manifest,
+            "append",
+            plan.transition,
+            state,
+            fresh,
+            owed=plan.preparation,
+            batch=arriving.identity,
+            delivered=admitted.identities,
+            counts={
+                "rows": admitted.rows.rows,
+                "null_keys": arriving.null_keys,
+                "late": admitted.late,
+            },
+            marks=marks,
+        )
+        writer.finish(manifest)
+    return Appended(
+        manifest.commit,
+        admitted.slots,
+        fresh.rows,
+        arriving.null_keys,
+        admitted.late,
+        admitted.rows.rows - fresh.rows,
+    )
+
+
+def amend(writer: WaveWriter, bring: Bring) -> Appended:
+    """Add late rows to slots that are in the window."""
+    with writer.writing() as manifest, bring(manifest) as arriving:
+        rows, late = admission.admit_late(arriving, manifest, writer.definition)
+        if not rows.rows:
+            return Appended(manifest.commit, null_keys=arriving.null_keys, late=late)
+        manifest = writer.prepare(manifest)
+        slots = frozenset(rows.summary)
+        manifest = writer.commit(
+            manifest,
+            "amend",
+            amendments(manifest, slots),
+            writer.grown(manifest, rows.counts),
+            rows,
+            counts={"rows": rows.rows, "null_keys": arriving.null_keys, "late": late},
+        )
+        writer.finish(manifest)
+    return Appended(manifest.commit, sorted(slots), rows.rows, arriving.null_keys, late)
+
+
+def amendments(manifest: Manifest, slots: Slots) -> list[Operation]:
+    """What brings rows of these slots into everything that holds them."""
+    return [
+        Amend(slots & sub.slots, name)
+        for name, sub in manifest.everything.items()
+        if slots & sub.slots
+    ]

@@ -1,0 +1,203 @@
+"""How a stream gets in: batch by batch, each once, into slots that stay open until the watermark has passed them.
+
+1. A batch that was taken before is passed over: the name of the stream and the number of the batch stand in the manifest.
+2. Rows of slots that are not sealed yet go into the delta, where they can be queried at once; rows of sealed slots that
+   the watermark has not passed are amended; later ones are counted, and set aside where somebody wants them.
+3. The watermark follows the latest time that was seen, by a delay.
+4. The slots that it has passed are sealed, in a commit of its own: that is the scheme's transition, which finds their
+   rows in the delta. Nothing expires before.
+
+Where it is cut off between the two commits, the next batch, or the same one again, seals what is left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from wavedex.index.core.arrival import Arriving, Bring, nothing
+from wavedex.index.core.turns import Turn, check_turn
+from wavedex.index.wave.admission import check_gaps
+from wavedex.index.wave.append import amendments
+from wavedex.index.wave.definition import WaveDefinition, state_of
+from wavedex.index.wave.writer import WaveWriter
+from wavedex.log.journal import OPEN, Manifest, Progress
+from wavedex.plan import Add, Build, Operation
+from wavedex.plan.slot_set import union
+from wavedex.store.part import Slots
+
+STREAMED = "streamed"
+"""What a slot that a stream brought was delivered with, in place of the identity of its rows."""
+_LEAST = -(2**63)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Which batch of which stream, and how far its watermark lags behind the latest time, in ordinals.
+
+    `takes_over` says that it may feed an index that another stream fed before.
+    """
+
+    stream: str
+    number: int
+    delay: int
+    takes_over: bool = False
+
+    @property
+    def turn(self) -> Turn:
+        """Whose turn it is."""
+        return Turn(self.stream, self.number, self.takes_over)
+
+
+@dataclass(frozen=True)
+class Fed:
+    """What a batch of a stream did.
+
+    `rows` entered, of which `amended` into slots that were sealed; `late` rows were left out; `sealed` are the slots that
+    the batch closed. `repeated` says that it had been taken before.
+    """
+
+    commit: int
+    rows: int = 0
+    amended: int = 0
+    late: int = 0
+    null_keys: int = 0
+    sealed: list[int] = field(default_factory=list)
+    repeated: bool = False
+
+
+@dataclass(frozen=True)
+class _Sorted:
+    """The rows of a batch: those that enter, those of them that go into sealed slots, and those that come too late."""
+
+    entering: Arriving
+    amended: int
+    late: Arriving
+
+
+def feed(
+    writer: WaveWriter,
+    bring: Bring,
+    batch: Batch,
+    set_aside: Callable[[Arriving], object] | None = None,
+) -> Fed:
+    """Take one batch of a stream. Raises AnotherStream, StreamOutOfStep, GapTooLarge and what bringing raises.
+
+    Raises PreparationOwed where the batch is in and only what follows failed.
+    """
+    with writer.writing() as manifest:
+        definition = writer.definition
+        progress = check_turn(manifest, batch.turn)
+        if progress is not None and progress.batch == batch.number:
+            manifest, sealed = _seal(writer, manifest, progress.watermark)
+            writer.finish(manifest)
+            return Fed(manifest.commit, sealed=sealed, repeated=True)
+        before = None if progress is None else progress.watermark
+        with bring(manifest) as arriving:
+            rows = _sort_out(arriving, manifest, definition, before)
+            _check_ahead(rows.entering, manifest, definition)
+            if set_aside is not None and rows.late.rows:
+                set_aside(rows.late)
+            watermark = _follow(before, rows.entering, batch.delay)
+            manifest = writer.prepare(manifest)
+            manifest = writer.commit(
+                manifest,
+                "feed",
+                _operations(manifest, frozenset(rows.entering.summary)),
+                writer.grown(manifest, rows.entering.counts),
+                rows.entering,
+                counts={
+                    "rows": rows.entering.rows,
+                    "null_keys": arriving.null_keys,
+                    "late": rows.late.rows,
+                },
+                streams={batch.stream: Progress(batch.number, watermark)},
+            )
+        try:
+            manifest, sealed = _seal(writer, manifest, watermark)
+        except Exception as error:
+            raise writer.owed(
+                manifest,
+                f"The batch is in the index as commit {manifest.commit}, but sealing the slots that are over "
+                f"failed: {error} The next batch does it, or this one again, of which no row enters twice.",
+            ) from error
+        writer.finish(manifest)
+    return Fed(
+        manifest.commit,
+        rows.entering.rows,
+        rows.amended,
+        rows.late.rows,
+        arriving.null_keys,
+        sealed,
+    )
+
+
+def _sort_out(
+    arriving: Arriving, manifest: Manifest, definition: WaveDefinition, watermark: int | None
+) -> _Sorted:
+    state = state_of(manifest)
+    newest = _LEAST - 1 if state is None else state.newest
+    oldest = _LEAST if state is None else newest - definition.window + 1
+    entering = [
+        slot
+        for slot in arriving.summary
+        if slot >= oldest and (watermark is None or definition.slotting.stop(slot) > watermark)
+    ]
+    sealed = [slot for slot in entering if slot <= newest]
+    return _Sorted(
+        arriving.only(entering),
+        sum(arriving.summary[slot].rows for slot in sealed),
+        arriving.only(arriving.summary.keys() - set(entering)),
+    )
+
+
+def _check_ahead(entering: Arriving, manifest: Manifest, definition: WaveDefinition) -> None:
+    """Refuse rows far ahead of all others, which would push the whole window out."""
+    state = state_of(manifest)
+    newest = _LEAST - 1 if state is None else state.newest
+    ahead = {slot for slot in entering.summary if slot > newest} - manifest.open_slots
+    if ahead:
+        check_gaps(sorted(manifest.open_slots | ahead), ahead, state, definition)
+
+
+def _operations(manifest: Manifest, slots: Slots) -> list[Operation]:
+    operations = amendments(manifest, slots)
+    held = union(sub.slots for sub in manifest.everything.values())
+    if fresh := slots - held:
+        operations.append(Build(fresh, OPEN) if manifest.open is None else Add(fresh, OPEN))
+    return operations
+
+
+def _follow(watermark: int | None, entering: Arriving, delay: int) -> int | None:
+    latest = [found.latest - delay for found in entering.summary.values()]
+    known = [] if watermark is None else [watermark]
+    return max([*known, *latest], default=None)
+
+
+def _seal(
+    writer: WaveWriter, manifest: Manifest, watermark: int | None
+) -> tuple[Manifest, list[int]]:
+    """Seal the slots that end at the watermark or before."""
+    definition = writer.definition
+    if watermark is None or watermark < _LEAST:
+        return manifest, []
+    last = int(definition.slotting.slots_of(np.array([watermark]))[0]) - 1
+    state = state_of(manifest)
+    first = min(manifest.open_slots, default=last + 1) if state is None else state.newest + 1
+    sealed = list(range(first, last + 1))
+    if not sealed:
+        return manifest, []
+    manifest = writer.prepare(manifest)
+    plan, state = writer.plan(manifest, sealed, {})
+    manifest = writer.commit(
+        manifest,
+        "seal",
+        plan.transition,
+        state,
+        nothing(definition),
+        owed=plan.preparation,
+        delivered=dict.fromkeys(sealed, STREAMED),
+    )
+    return manifest, sealed

@@ -1,0 +1,300 @@
+"""The wave index: what users hold. It ties slots, plans, the engine, the stores and the log together.
+
+A write goes one way: the batch is checked, the plan is drawn, the engine writes new files, one manifest is committed, and
+then what the plan left for later is prepared in a commit of its own. Everything that can be refused is refused before a
+file is touched. Reads go through a snapshot of the newest commit.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import datetime as dt
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from importlib import import_module
+from typing import Any
+
+import pyarrow as pa
+
+from wavedex.errors import BadTime
+from wavedex.index.core.arrival import Arriving, Bring, arrive
+from wavedex.index.core.creation import create_at
+from wavedex.index.core.description import describe
+from wavedex.index.core.migration import Migrated
+from wavedex.index.core.roots import check_roots
+from wavedex.index.core.staged import read_rows
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.core.turns import turn_of
+from wavedex.index.held import Held, is_of_spark
+from wavedex.index.reading.pointers import read_records
+from wavedex.index.wave import append as appending
+from wavedex.index.wave import feed as feeding
+from wavedex.index.wave import migration as migrating
+from wavedex.index.wave.answers import define, redefine
+from wavedex.index.wave.append import Appended
+from wavedex.index.wave.changes import ChangeFeed, change_schema
+from wavedex.index.wave.definition import WaveDefinition
+from wavedex.index.wave.feed import Batch, Fed
+from wavedex.index.wave.writer import WaveWriter
+
+_ON_SPARK = "wavedex.spark.appends"
+"""Who appends data frames of Spark; imported when one comes, so that nothing here knows Spark."""
+
+
+class WaveIndex(Held[WaveDefinition]):
+    """An index over the last W slots of some data, in plain files below one folder.
+
+    Create one with `WaveIndex.create`, open one with `wavedex.open`. Any number of processes may read it while one
+    writes.
+    """
+
+    definition_kind = WaveDefinition
+    writer_kind = WaveWriter
+    _writer: WaveWriter
+
+    @property
+    def writer(self) -> WaveWriter:
+        """What commits to it."""
+        return self._writer
+
+    # -- creating and opening -------------------------------------------------------------------
+
+    @classmethod
+    def create(
+        cls,
+        path: str | os.PathLike[str],
+        schema: pa.Schema,
+        *,
+        key: str | Sequence[str],
+        position: str | None = None,
+        pointer: Sequence[str] | None = None,
+        time: str | None = None,
+        slot: str | int | None = "1 day",
+        zone: str = "UTC",
+        origin: Any = None,
+        window: int,
+        indexes: int | None = None,
+        scheme: str = "wata",
+        update: str = "runs",
+        include: Sequence[str] | None = None,
+        shards: int = 2,
+        format: str = "arrow",  # noqa: A002 - the contract's name
+        nulls: str = "error",
+        late: str = "error",
+        max_gap: int | None = None,
+        max_size: int | None = None,
+        sizes: Mapping[Any, int] | None = None,
+        growth: float = 2.0,
+        first_room: int = 4,
+        spread: bool = True,
+        keep_commits: int = 2,
+        keep_for: str | dt.timedelta | None = None,
+        roots: Sequence[str | os.PathLike[str]] | None = None,
+        surroundings: Surroundings | None = None,
+    ) -> WaveIndex:
+        """Create an empty index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
+
+        `path` is a folder or a URI, such as s3://bucket/sales.wx (docs/filesystems.md). `key` is a column, or several, whose
+        keys are then tuples. Where a key column is one of lists, a row becomes an entry for each value of its list; `position`
+        names a new column that says where in the list the value stood. `include` are the columns to keep beside key and
+        time, all if not given; `pointer` names two new columns that say in which file and row the whole record lies, for
+        `probe(..., follow=True)` to fetch (see `read_records`).
+        `time` names the column that says which slot a row belongs to; without it each append says so itself. `window` is
+        the number of slots kept, `indexes` over how many sub-indexes they are spread (4 if not given). docs/schemes.md helps to choose
+        `scheme` and `update`; the defaults suit most. `keep_commits` is how many commits stay when a write clears up: the
+        newest, one for readers that are just opening it, and more for readers of `changes` and for long Spark jobs. With one, a
+        scheme with a hard window has no row that is over in any file when an append returns (docs/schemes.md has the exception). With
+        `keep_for`, such as "2 days", all commits of that time stay too, and can be opened as they were.
+        `wata-bounded` and `rata-bounded` need `max_size`, the most rows that a window will ever have; `wata-offline` and
+        `rata-offline` need `sizes`, the rows of the slots that are to come. With `roots`, a list of new folders on as many disks,
+        the sub-indexes lie there, each as a whole on one of them.
+        """
+        definition = define(
+            schema,
+            key=key,
+            position=position,
+            pointer=pointer,
+            time=time,
+            slot=slot,
+            zone=zone,
+            origin=origin,
+            window=window,
+            indexes=indexes,
+            scheme=scheme,
+            update=update,
+            include=include,
+            shards=shards,
+            format=format,
+            nulls=nulls,
+            late=late,
+            max_gap=max_gap,
+            growth=growth,
+            first_room=first_room,
+            spread=spread,
+            keep_commits=keep_commits,
+            keep_for=keep_for,
+            max_size=max_size,
+            sizes=sizes,
+            roots=roots,
+        )
+        around = surroundings or Surroundings()
+        definition = replace(definition, identity=around.token())
+        files = create_at(path, definition, around)
+        return cls(files, definition, around)
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def describe(self) -> dict[str, Any]:
+        """What is in it and what its scheme promises, as plain JSON."""
+        manifest = self._log.latest()
+        return {"path": self.path, **describe(self.definition_at(manifest), manifest)}
+
+    def changes(
+        self, since_commit: int | None, until_commit: int | None = None
+    ) -> pa.RecordBatchReader:
+        """The rows that entered and left the window after one commit and up to another, the newest if not given.
+
+        Each has the columns of the schema, `_change`, which is +1 for a row that entered and -1 for one that left, and
+        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered; backwards,
+        from a later commit to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
+        between, is not kept any more (see `keep_commits` of `create`) or was never there.
+        """
+        check_roots(self._files, self._definition.slotting, self._log.latest())
+        feed = self.change_feed
+        batches = feed.read(feed.find(since_commit, until_commit))
+        return pa.RecordBatchReader.from_batches(change_schema(self._definition), batches)
+
+    @property
+    def change_feed(self) -> ChangeFeed:
+        """What finds and reads changes, in two steps."""
+        return ChangeFeed(self._files, self._definition, self._checked)
+
+    # -- writing --------------------------------------------------------------------------------
+
+    def append(self, batch: Any, slot: Any = None) -> Appended:
+        """Append the rows of the next slot or slots, and let what is older than the window go.
+
+        `batch` is a pyarrow Table, RecordBatch, RecordBatchReader or list of batches, or a data frame of pandas, Polars or Spark. `slot` says which slot it is where
+        there is no time column; with an empty batch it passes an empty slot through. A slot that was appended before
+        with the same rows is passed over, so that an append can be repeated.
+
+        Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime, SlotBackwards, SlotConflict, GapTooLarge,
+        OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index is then as it was.
+        """
+        self._let_go()
+        if is_of_spark(batch):
+            return import_module(_ON_SPARK).append(self, batch, slot)
+        number = None if slot is None else self.slot_number(slot)
+        arriving = arrive(batch, self._definition, number)
+        return appending.append(self._writer, _at_hand(arriving), number)
+
+    def read_records(self, path: str | os.PathLike[str]) -> pa.Table:
+        """What the index keeps of the records in a Parquet or Arrow file, with pointers to them, ready to be appended.
+
+        Raises BadDefinition where it keeps no pointers, RecordGone where the file cannot be read, MissingColumn or
+        SchemaMismatch where it is not one of such records.
+        """
+        return read_records(self.definition, path)
+
+    def amend(self, batch: Any, slot: Any = None) -> Appended:
+        """Add late rows to slots that are still in the window.
+
+        They reach every sub-index and every temporary that holds their slot. Raises OutsideWindow for rows of other
+        slots (older ones are dropped and counted where the index was created with late="drop").
+        """
+        self._let_go()
+        if is_of_spark(batch):
+            return import_module(_ON_SPARK).amend(self, batch, slot)
+        number = None if slot is None else self.slot_number(slot)
+        arriving = arrive(batch, self._definition, number)
+        return appending.amend(self._writer, _at_hand(arriving))
+
+    def migrate(
+        self,
+        *,
+        scheme: str | None = None,
+        indexes: int | None = None,
+        window: int | None = None,
+        update: str | None = None,
+        format: str | None = None,  # noqa: A002 - the contract's name
+        shards: int | None = None,
+        max_size: int | None = None,
+        sizes: Mapping[Any, int] | None = None,
+        strategy: str = "rebuild",
+    ) -> Migrated:
+        """Change one's mind about how the index is kept; what is not given stays as it is. Readers notice nothing.
+
+        With strategy="rebuild" the new layout is made at once. With "drain" the old sub-indexes stay until their slots
+        are over, and only what arrives is kept in the new way. A longer window starts to fill: rows that had left it do
+        not come back. A shorter one forgets at once.
+
+        Raises BadDefinition where the index cannot be kept so, ConcurrentWrite, DiskFull and what `append` raises; the
+        index is then as it was.
+        """
+        self._let_go()
+        wanted = partial(
+            redefine,
+            scheme=scheme,
+            indexes=indexes,
+            window=window,
+            update=update,
+            format=format,
+            shards=shards,
+            max_size=max_size,
+            sizes=sizes,
+        )
+        return migrating.migrate(self._writer, wanted, strategy)
+
+    def feed(
+        self,
+        batch: Any,
+        *,
+        stream: str,
+        number: int,
+        delay: Any,
+        takeover: bool = False,
+        set_aside: Callable[[pa.Table], object] | None = None,
+    ) -> Fed:
+        """Take the next batch of a stream, each of them once however often it is sent.
+
+        Rows can be queried at once, in slots that stay open until the watermark, which follows the latest time by
+        `delay` ("10 minutes", a timedelta, or a number for slots of numbers), has passed them. `number` counts the
+        batches of `stream` from 0. Rows that come later than that, or are older than the window, are counted and left
+        out; `set_aside` gets them as a table before the batch is committed, so again where that fails and it is sent again.
+
+        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was. Raises
+        PreparationOwed where the batch is in and only what follows failed. It may be sent again after any of them.
+        """
+        self._let_go()
+        if self._definition.time is None:
+            raise BadTime(
+                "A stream goes by the times of its rows, and this index has no time column. Use append."
+            )
+        turn = turn_of(stream, number, takeover)
+        arriving = arrive(batch, self._definition, None)
+        delayed = self._definition.slotting.length(delay)
+        taken = Batch(turn.stream, turn.number, delayed, takeover)
+        bring = _at_hand(arriving)
+        return feeding.feed(self._writer, bring, taken, self._aside(set_aside))
+
+    def _aside(
+        self, take: Callable[[pa.Table], object] | None
+    ) -> Callable[[Arriving], object] | None:
+        """Hands over rows that came too late as a table."""
+        if take is None:
+            return None
+        return lambda late: take(read_rows(self._files, self._definition, late))
+
+    def __repr__(self) -> str:
+        definition = self.definition
+        return (
+            f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
+            f"{definition.scheme_name}, {definition.update}>"
+        )
+
+
+def _at_hand(arriving: Arriving) -> Bring:
+    """Rows that need no bringing."""
+    return lambda manifest: contextlib.nullcontext(arriving)

@@ -1,0 +1,84 @@
+"""What a wave index is told when it is created, for pipeline files and the data source."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import pyarrow as pa
+
+from wavedex.index.kind import Found, Kind, is_number, key_columns, time_type, width_of
+from wavedex.index.wave.definition import WaveDefinition
+from wavedex.index.wave.index import WaveIndex
+from wavedex.plan import SCHEMES, options_of
+from wavedex.slots import Numbers, slotting
+
+_REQUIRED = ("key", "time", "window")
+"""What a new index needs. Without a time somebody would have to name the slot of each batch, and nobody does."""
+_STAND_INS = {"key": "key", "time": "time", "window": 1_000_000}
+"""For what is missing or wrong; no number of sub-indexes is too high for the window."""
+_NEEDED = {"max_size": 1, "sizes": {0: 1}}
+"""What some schemes cannot be without."""
+
+
+class WaveKind(Kind):
+    """The options of `WaveIndex.create`."""
+
+    index = WaveIndex
+    checked_first = ("key", "time", "slot", "zone", "origin", "scheme", "window", "indexes")
+
+    def missing(self, options: Mapping[str, Any]) -> Iterator[Found]:
+        for name in _REQUIRED:
+            if name not in options:
+                yield name, repr(name)
+
+    def stand_ins(self, options: Mapping[str, Any]) -> dict[str, Any]:
+        return {**_STAND_INS, **options}
+
+    def beside(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
+        if name != "scheme" or options[name] not in SCHEMES:
+            return {}
+        known = options_of(options[name])
+        return {need: _NEEDED[need] for need in _NEEDED if need in known and need in options}
+
+    def schema(self, options: Mapping[str, Any]) -> pa.Schema:
+        columns = key_columns(options)
+        counted = is_number(options.get("slot"))
+        columns[options["time"]] = pa.int64() if counted else pa.timestamp("us", "UTC")
+        return pa.schema(list(columns.items()))
+
+    def mismatch(self, definition: WaveDefinition) -> str | None:
+        if definition.time is not None:
+            return None
+        return "The index has no time column, and a pipeline knows a row's slot by its time alone."
+
+    def compare(self, definition: WaveDefinition, name: str, given: Any) -> tuple[bool, Any]:
+        if name in ("slot", "zone", "origin"):
+            return _compare_slots(definition, name, given)
+        if name == "sizes":
+            named = {definition.slotting.number(slot): rows for slot, rows in given.items()}
+            return named == definition.sizes, definition.sizes
+        if name == "pointer":
+            held = definition.pointer
+            return held == tuple(given), held and list(held)
+        return super().compare(definition, name, given)
+
+    def needed(self, definition: WaveDefinition) -> set[str]:
+        made = (definition.position, *(definition.pointer or ()))
+        found = (*definition.key_names, *made, definition.time)
+        return {name for name in found if name is not None}
+
+    def attribute(self, name: str) -> str:
+        return {"scheme": "scheme_name", "max_gap": "gap_limit"}.get(name, name)
+
+
+def _compare_slots(definition: WaveDefinition, name: str, given: Any) -> tuple[bool, Any]:
+    held = definition.slotting
+    kind = time_type(definition)
+    zone = getattr(held, "zone", None)
+    if name == "zone":
+        return zone in (given, None), zone
+    if name == "origin":
+        asked = slotting(kind, width_of(held), zone or "UTC", given)
+        return asked == held, held.origin if isinstance(held, Numbers) else held.label(0)
+    return width_of(slotting(kind, given, zone or "UTC")) == width_of(held), width_of(held)

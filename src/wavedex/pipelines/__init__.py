@@ -1,0 +1,1 @@
+"""Pipeline files: what a TOML file says, checked as one before anything runs."""

@@ -1,0 +1,212 @@
+"""What a pipeline file says: from which source, through which query, into which index.
+
+The file is TOML; docs/pipelines.md describes it. It is read and checked before Spark starts: its text, its tables and
+keys, and what they mean together. All mistakes are collected and raised at once, each with its line. What only Spark can
+know is not checked here: formats, schemas, SQL, and the types of the columns. Imports no pyspark and changes nothing on
+disk.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, get_type_hints
+
+from wavedex.errors import BadPipeline, Mistake
+from wavedex.index.core.definition import Definition
+from wavedex.index.kinds import DEFAULT, KINDS, all_hints, kinds_of
+from wavedex.pipelines import index_options
+from wavedex.pipelines.checks import AVAILABLE_NOW, check
+from wavedex.pipelines.toml_lines import KeyPath, lines_of
+from wavedex.pipelines.toml_tables import Notes, did_you_mean, kind_of, line_of, nearest, read_table
+
+__all__ = [
+    "AVAILABLE_NOW",
+    "IndexPart",
+    "Pipeline",
+    "Shape",
+    "Source",
+    "SparkPart",
+    "Stream",
+    "check_against",
+    "read_pipeline",
+]
+
+
+@dataclass(frozen=True)
+class Source:
+    """What Spark reads. `options` are all text, as Spark wants them; `at_once` is how many folders make a batch."""
+
+    format: str
+    path: str | None = None
+    mode: str = "batch"
+    schema: str | None = None
+    options: Mapping[str, str] = field(default_factory=dict)
+    at_once: int = 1
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A query over the view `source`, whose result is indexed."""
+
+    sql: str
+
+
+@dataclass(frozen=True)
+class IndexPart:
+    """The index, the options that the file gives, as `create` takes them, and the kind of it, if the file says it."""
+
+    path: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    kind: str | None = None
+
+
+@dataclass(frozen=True)
+class Stream:
+    """How a stream runs. `trigger` is a duration or AVAILABLE_NOW, None for batch after batch without a pause."""
+
+    checkpoint: str
+    trigger: str | None = None
+    delay: str | None = None
+    dead_letters: str | None = None
+    takeover: bool = False
+
+
+@dataclass(frozen=True)
+class SparkPart:
+    """The session."""
+
+    master: str | None = None
+    conf: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Pipeline:
+    """A pipeline file that has no mistakes. Paths are absolute, durations are written as Spark reads them."""
+
+    file: str
+    source: Source
+    shape: Shape | None
+    index: IndexPart
+    stream: Stream | None
+    spark: SparkPart
+    lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False, compare=False)
+
+
+PARTS = {"source": Source, "shape": Shape, "index": IndexPart, "stream": Stream, "spark": SparkPart}
+HINTS: dict[str, dict[str, Any]] = {name: get_type_hints(part) for name, part in PARTS.items()}
+HINTS["index"] = {"path": str, "kind": str, **all_hints()}
+"""The keys of each table and the types of their values."""
+_NEEDED = ("source", "index")
+_WHERE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
+
+
+def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
+    """Read and check a pipeline file. Raises BadPipeline with all mistakes."""
+    file = os.fspath(path)
+    text, data = _parse(file)
+    lines = lines_of(text)
+    notes = Notes(lines)
+    given = _read_tables(notes, data)
+    check(notes, given, os.path.dirname(os.path.abspath(file)))
+    if notes.mistakes:
+        raise BadPipeline(file, notes.mistakes)
+    options = given["index"]
+    return Pipeline(
+        file=file,
+        source=Source(**given["source"]),
+        shape=Shape(**given["shape"]) if "shape" in given else None,
+        index=IndexPart(options.pop("path"), kind=options.pop("kind", None), options=options),
+        stream=Stream(**given["stream"]) if "stream" in given else None,
+        spark=SparkPart(**given.get("spark", {})),
+        lines=lines,
+    )
+
+
+def check_against(definition: Definition, pipeline: Pipeline) -> tuple[Mistake, ...]:
+    """The mistakes of a pipeline whose index is there already: the options that are not those of the index."""
+    index = pipeline.index
+    found = index_options.find_differences(definition, index.kind, index.options)
+    mistakes = (Mistake(line_of(pipeline.lines, ("index", key)), text) for key, text in found)
+    return tuple(sorted(mistakes))
+
+
+def _parse(file: str) -> tuple[str, dict[str, Any]]:
+    """The text of a file and what TOML makes of it. Raises BadPipeline."""
+    try:
+        with open(file, "rb") as opened:
+            content = opened.read()
+    except OSError as error:
+        raise BadPipeline(file, [Mistake(0, f"It cannot be read: {error.strerror}.")]) from None
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise BadPipeline(file, [Mistake(line, "This is no UTF-8. Save it as that.")]) from None
+    try:
+        return text, tomllib.loads(text)
+    except RecursionError:
+        raise BadPipeline(file, [Mistake(0, "Its values are nested too deeply.")]) from None
+    except ValueError as error:
+        # Only the message says where: "Invalid value (at line 3, column 8)".
+        found = _WHERE.search(str(error))
+        at, column = found.groups() if found else ("0", None)
+        line = text.rstrip().count("\n") + 1 if at is None else int(at)
+        what = _WHERE.sub("", str(error)) + (f", at column {column}" if column else "")
+        raise BadPipeline(file, [Mistake(line, f"This is no TOML: {what}.")]) from None
+
+
+def _read_tables(notes: Notes, data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """Return what can be used of each table, and note what else there is and what is missing."""
+    given = {}
+    for name, content in data.items():
+        if name not in HINTS:
+            _note_stranger(notes, name, content, data)
+        elif not isinstance(content, dict):
+            notes.add((name,), f"{name} is {kind_of(content)}. Write a table, once: [{name}].")
+        else:
+            known, hints = content, HINTS[name]
+            if name == "index":
+                known, hints = _of_its_kind(notes, content)
+            given[name] = read_table(notes, name, known, hints)
+    for name in _NEEDED:
+        if name not in data and not notes.doubts((name,)):
+            notes.add((name,), f"There is no [{name}], and every pipeline needs one.")
+    for name, values in given.items():
+        for key in fields(PARTS[name]):
+            required = key.default is MISSING and key.default_factory is MISSING
+            if required and key.name not in values and not notes.doubts((name, key.name)):
+                notes.add((name, key.name), f"[{name}] lacks {key.name!r}.")
+    return given
+
+
+def _of_its_kind(notes: Notes, content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """What the table of an index says, but for what only other kinds have, and the keys of its kind and their types."""
+    kind = content.get("kind", DEFAULT)
+    if not isinstance(kind, str) or kind not in KINDS:
+        return {**content}, HINTS["index"]
+    hints = {"path": str, "kind": str, **KINDS[kind].hints}
+    known = {}
+    for key, value in content.items():
+        others = [] if key in hints else kinds_of(key)
+        if others:
+            text = f"{key} goes with kind = {others[0]!r}, and kind is {kind!r}."
+            notes.add(("index", key), f"{text} Leave it out, or change the kind.")
+        else:
+            known[key] = value
+    return known, hints
+
+
+def _note_stranger(notes: Notes, name: str, content: Any, data: Mapping[str, Any]) -> None:
+    """Note a table that nobody knows, or a key that is in no table."""
+    if isinstance(content, dict):
+        near = nearest(name, [table for table in HINTS if table not in data])
+        text = f"There is no table {name!r}.{did_you_mean(near)}"
+        notes.add((name,), text, (near,) if near else None)
+        return
+    homes = [f"[{table}]" for table, hints in HINTS.items() if name in hints]
+    advice = f"Move it below {' or '.join(homes)}" if homes else "Move it below one, or take it out"
+    notes.add((name,), f"The key {name!r} is in no table. {advice}.")

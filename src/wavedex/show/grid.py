@@ -1,0 +1,124 @@
+"""What the picture of a grid shows, however it is drawn: a line for each partition of births, a column for each of deaths.
+
+Where they cross is a sub-index, and its cell says how many rows it holds, how many of those are hidden, and whether the last
+commit that wrote to the grid wrote this one. What lies beside the grid, the delta and sub-indexes that drain, comes after
+it. Made of the plain JSON that `describe` returns; reads nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from wavedex.show.wave import human_bytes, row_count
+
+DELTA = "open"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """What one sub-index holds, and whether it was written last."""
+
+    name: str
+    rows: int
+    hidden: int
+    bytes: int
+    is_written: bool
+
+    @property
+    def said(self) -> str:
+        """All of it for people.
+
+        >>> Cell("I1", 1_200, 1, 4_096, False).said
+        'I1: 1,200 rows, 1 of them hidden, 4.1 kB'
+        """
+        hidden = f", {self.hidden:,} of them hidden" if self.hidden else ""
+        return f"{self.name}: {row_count(self.rows)}{hidden}, {human_bytes(self.bytes)}"
+
+
+@dataclass(frozen=True)
+class GridPicture:
+    """What a picture is drawn of.
+
+    `births` and `deaths` name the slots of each line and column, the first and the last of them. `beside` are the delta and what
+    drains. `commit` is the one that wrote last, of those that wrote to a cell that is there.
+    """
+
+    births: Sequence[tuple[str, str]]
+    deaths: Sequence[tuple[str, str]]
+    cells: Sequence[Sequence[Cell]]
+    beside: Sequence[Cell]
+    commit: int | None
+
+    @classmethod
+    def of(cls, about: Mapping[str, Any], label: Callable[[int], str]) -> GridPicture:
+        """The picture of an index that was described, `label` naming a slot. REQUIRES: there was an update."""
+        rows, columns = about["grid"]
+        subs = about["sub_indexes"]
+        names = [[f"I{row * columns + at + 1}" for at in range(columns)] for row in range(rows)]
+        deaths = (
+            sorted({slot for line in names for slot in subs[line[at]]["slots"]})
+            for at in range(columns)
+        )
+        last = max(
+            (sub["commit"] for sub in subs.values() if sub["commit"] is not None), default=None
+        )
+        delta = {} if about["open"] is None else {DELTA: about["open"]}
+        return cls(
+            births=[_ends(slots, label) for slots in about["births"].values()],
+            deaths=[_ends(slots, label) for slots in deaths],
+            cells=[[_cell(name, subs[name], last) for name in line] for line in names],
+            beside=[_cell(name, sub, None) for name, sub in {**delta, **about["draining"]}.items()],
+            commit=last,
+        )
+
+    @property
+    def peak_rows(self) -> int:
+        """The most rows of a cell."""
+        return max(cell.rows for line in self.cells for cell in line)
+
+    def left_out(self, lines: int, columns: int) -> str:
+        """What is said where only so many lines and columns are shown; nothing where those are all."""
+        left = {"line": len(self.births) - lines, "column": len(self.deaths) - columns}
+        said = [f"{n:,} {what}{'s' * (n != 1)}" for what, n in left.items() if n > 0]
+        return f"not shown: {' and '.join(said)}" if said else ""
+
+
+def _cell(name: str, sub: Mapping[str, Any], last: int | None) -> Cell:
+    written = last is not None and sub["commit"] == last
+    return Cell(name, sub["rows"], sub["rows_hidden"], sub["bytes"], written)
+
+
+def _ends(slots: Sequence[int], label: Callable[[int], str]) -> tuple[str, str]:
+    """The names of the first and the last slot, or nothing."""
+    return (label(slots[0]), label(slots[-1])) if slots else ("", "")
+
+
+def span_text(ends: tuple[str, str]) -> str:
+    """Two ends in a line, a date that they share only once.
+
+    >>> (
+    ...     span_text(("2026-01-05 12:02", "2026-01-05 12:08")),
+    ...     span_text(("7", "9")),
+    ...     span_text(("", "")),
+    ... )
+    ('2026-01-05 12:02 to 12:08', '7 to 9', 'none')
+    """
+    first, last = ends
+    if first == last:
+        return first or "none"
+    day, _, clock = last.partition(" ")
+    return f"{first} to {clock if clock and first.startswith(f'{day} ') else last}"
+
+
+def facts(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is said of a lifetime index in one line, before its size."""
+    rows, columns = about["grid"]
+    hidden = f", {about['rows_hidden']:,} of them hidden" if about["rows_hidden"] else ""
+    return (
+        f"{about['method']}, {rows}x{columns}",
+        f"lifetimes of up to {about['window']:,} refreshes of {about['refresh_every']}",
+        f"{row_count(about['rows_held'])} held{hidden}",
+        f"now {about['now_at'] or 'not yet known'}",
+    )

@@ -1,0 +1,80 @@
+"""A grid as a small picture in SVG: births from top to bottom, deaths from left to right, a box for each sub-index.
+
+A box is filled from below by the rows it holds, against the fullest one; those that are hidden are on top, in another
+colour. The boxes that were written last have a thick edge. The delta and what drains are lines below.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from wavedex.show.grid import Cell, GridPicture, facts, span_text
+from wavedex.show.svg import FAINT, box, escaped, frame, text
+
+__all__ = ["draw", "facts"]
+
+SIDE_MAX = 16
+"""The most lines and columns, so that a picture stays small however large a grid is."""
+HELD, HIDDEN, WRITTEN = "#3a8fc7", "#c98a2b", "#2f9e7d"
+LEFT, WIDTH, CELL_MAX, LABELLED = 290, 780, 120, 110
+"""Where columns begin, how wide the picture is and a box at the most, and from what width on a column has a head, in pixels."""
+TOP, HEIGHT, BAR, GAP, LINE = 20, 50, 18, 4, 16
+"""Where lines begin, their height, that of the fullest bar, what is left between boxes, and the height of a line of text."""
+
+
+def draw(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
+    """The picture of a lifetime index that was described; `label` names a slot."""
+    if not about["births"]:
+        return "<br>Nothing was inserted yet."
+    picture = GridPicture.of(about, label)
+    columns = len(picture.deaths[:SIDE_MAX])
+    step = min(CELL_MAX, (WIDTH - LEFT) / columns)
+    parts = [text(LEFT - 8, TOP - 6, "expiring", end=True, faint=True)]
+    if step >= LABELLED:
+        heads = enumerate(picture.deaths[:columns])
+        parts += [text(LEFT + at * step, TOP - 6, _head(ends), faint=True) for at, ends in heads]
+    top = TOP
+    for ends, line in zip(picture.births[:SIDE_MAX], picture.cells, strict=False):
+        parts.append(text(LEFT - 8, top + 18, f"inserted {span_text(ends)}", end=True, faint=True))
+        for at, cell in enumerate(line[:columns]):
+            parts.append(_box(cell, LEFT + at * step, top, step - GAP, picture.peak_rows))
+        top += HEIGHT
+    below = [*_below(picture)]
+    parts += [text(LEFT, top + (at + 1) * LINE, said, faint=True) for at, said in enumerate(below)]
+    top += (len(below) + 1) * LINE
+    return frame(parts, WIDTH, top, f"What the sub-indexes of {about['path']} hold")
+
+
+def _head(ends: tuple[str, str]) -> str:
+    """When the first rows of a column go."""
+    return ends[0] if ends[0] == ends[1] else f"{ends[0]} ..."
+
+
+def _box(cell: Cell, left: float, top: float, width: float, peak: int) -> str:
+    """A box with its name, and with its rows where there is room for them."""
+    height = HEIGHT - GAP
+    rows, hidden = (BAR * count / max(peak, 1) for count in (cell.rows, cell.hidden))
+    floor = top + height
+    edge = (WRITTEN, 2) if cell.is_written else (FAINT, 0.5)
+    drawn = f'<path d="{box(left, top, width, height)}" fill="none" stroke="{edge[0]}" stroke-width="{edge[1]}"/>'
+    if cell.rows > cell.hidden:
+        drawn += (
+            f'<path d="{box(left, floor - rows + hidden, width, rows - hidden)}" fill="{HELD}"/>'
+        )
+    if cell.hidden:
+        drawn += f'<path d="{box(left, floor - rows, width, hidden)}" fill="{HIDDEN}"/>'
+    said = [cell.name, f"{cell.rows:,}"] if width > 60 else [cell.name]
+    words = "".join(text(left + 4, top + 11 + at * 12, word) for at, word in enumerate(said))
+    return f"<g><title>{escaped(cell.said)}</title>{drawn}{words}</g>"
+
+
+def _below(picture: GridPicture) -> Iterator[str]:
+    if left_out := picture.left_out(SIDE_MAX, SIDE_MAX):
+        yield left_out
+    if picture.commit is not None:
+        yield f"thick edges: written by commit {picture.commit:,}, the last that changed the grid"
+    for cell in picture.beside[:SIDE_MAX]:
+        yield cell.said
+    if len(picture.beside) > SIDE_MAX:
+        yield f"and {len(picture.beside) - SIDE_MAX:,} more"

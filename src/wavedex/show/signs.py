@@ -1,0 +1,58 @@
+"""The picture of a wave in signs: a line for each sub-index, a column for each slot.
+
+A slot of the window is a block whose height shows its rows; one that has expired, and is held until its sub-index goes, is
+a shade; one without rows a dot or a dash. Where there are more slots than columns, a column stands for several. Draws from
+plain numbers, and reads nothing.
+
+>>> wave = Wave(window=range(3, 6), rows={2: 1, 3: 4, 4: 0, 5: 8}, covered=range(2, 6), width=40)
+>>> wave.bar({2, 3, 4}), wave.bar({5})
+('░▄· ', '   █')
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from functools import partial
+from itertools import groupby
+
+from wavedex.show import wave as picture
+
+BLOCKS = "▁▂▃▄▅▆▇█"
+SHADES = "░▒▓"
+EMPTY, EMPTY_EXPIRED, NOT_HELD = "·", "-", " "
+
+
+class Wave(picture.Wave):
+    """A wave that is drawn with signs, one for each column."""
+
+    def bar(self, slots: Collection[int]) -> str:
+        """The line of a sub-index that holds these slots."""
+        peak = self.peak_rows
+        return "".join(map(partial(_sign, peak=peak), self.cells(slots)))
+
+    def axis(self, first: str, last: str) -> str:
+        """The names of the first and the last slot, at both ends of the columns where they fit."""
+        if first == last:
+            return first
+        gap = len(self.columns) - len(first) - len(last)
+        return f"{first}{' ' * gap}{last}" if gap > 0 else f"{first} to {last}"
+
+
+def _sign(cell: picture.Cell | None, peak: int) -> str:
+    if cell is None:
+        return NOT_HELD
+    is_over = cell.state == picture.EXPIRED
+    if not cell.rows:
+        return EMPTY_EXPIRED if is_over else EMPTY
+    steps = SHADES if is_over else BLOCKS
+    return steps[min(-(-cell.rows * len(steps) // peak), len(steps)) - 1]
+
+
+def runs_of_style(bar: str) -> Iterator[tuple[str, str]]:
+    """The pieces of a bar with the colour of each: what is over is told apart by colour too.
+
+    >>> list(runs_of_style("░-▄█"))
+    [('░-', 'yellow'), ('▄█', 'cyan')]
+    """
+    for is_over, signs in groupby(bar, lambda sign: sign in SHADES or sign == EMPTY_EXPIRED):
+        yield "".join(signs), "yellow" if is_over else "cyan"

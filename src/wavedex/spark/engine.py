@@ -1,0 +1,94 @@
+"""The Spark engine: shards as tasks of one Spark job.
+
+A task runs the very function that the local engine runs, on the executor where it is, and sends back what its shard is
+made of then. Shards in which nothing is to be written are settled on the driver. Old data is never shuffled: a task opens
+its own shard's files. An attempt writes under names of its own, so that failed, repeated and speculative ones leave only
+files that nobody names. What is wrong with files, disk or memory comes back as an answer and is raised on the driver by
+its name: another attempt would meet it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+
+import pyarrow as pa
+from py4j.protocol import Py4JError
+from pyspark import SparkContext, TaskContext
+from pyspark.errors import PySparkException
+
+from wavedex.engine.base import Engine
+from wavedex.engine.task import Settled, ShardTask, Workshop, run_shard
+from wavedex.errors import SparkFailed, WavedexError
+from wavedex.store.databases.server_address import Trust
+
+_TOLD = (WavedexError, pa.ArrowException, MemoryError, FileNotFoundError)
+"""What `Engine.run` has names for."""
+_REASON_CHARS_MAX = 2_000
+_TRACE = re.compile(r"\s|Traceback|Caused by:|An error occurred while calling")
+_JAVA_CLASS = re.compile(r"^: [\w.$]+: ")
+
+
+class SparkEngine(Engine):
+    """Runs the shares as tasks. `open_workshop` says on an executor what to work with, if not with the same."""
+
+    def __init__(
+        self,
+        workshop: Workshop,
+        shards: int,
+        context: SparkContext,
+        open_workshop: Callable[[], Workshop] | None = None,
+    ) -> None:
+        super().__init__(workshop, shards)
+        self._context = context
+        self._open_workshop = open_workshop or (lambda: workshop)
+
+    def _run_all(self, tasks: list[ShardTask]) -> list[Settled]:
+        open_workshop = self._open_workshop
+        trust = Trust.mine()
+
+        def run(mine: Iterable[ShardTask]) -> Iterator[tuple[int, Settled | Exception]]:
+            trust.extend()
+            for task in mine:
+                yield task.shard, _answer(open_workshop, task)
+
+        with spark_errors(f"writing the shards of {self.workshop.files.root}"):
+            answers = self._context.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
+        results = {}
+        for shard, answer in answers:
+            if isinstance(answer, Exception):
+                raise answer
+            results[shard] = answer
+        return [results[task.shard] for task in tasks]
+
+
+def _answer(open_workshop: Callable[[], Workshop], task: ShardTask) -> Settled | Exception:
+    """What a task sends back: the parts of its shard, or what is wrong."""
+    context = TaskContext.get()
+    assert context is not None
+    own = replace(task, token=f"{task.token}-{context.taskAttemptId():x}")
+    try:
+        return run_shard(open_workshop(), own)
+    except _TOLD as error:
+        return error
+
+
+@contextmanager
+def spark_errors(what: str) -> Iterator[None]:
+    """Give what Spark raises a name, and the reason that lies below its traces."""
+    try:
+        yield
+    except (PySparkException, Py4JError) as error:
+        raise SparkFailed(
+            f"Spark gave up on {what}; nothing of it was kept. It says: {reason(str(error))}"
+        ) from error
+
+
+def reason(text: str) -> str:
+    """What Spark and Python say themselves, in one line, without the frames of their traces and what led to them."""
+    said = text.split("JVM stacktrace:")[0].splitlines()
+    lines = [line for line in said if line.strip() and not _TRACE.match(line)]
+    own = dict.fromkeys(_JAVA_CLASS.sub("", line) for line in lines)
+    return " ".join(own)[:_REASON_CHARS_MAX]

@@ -1,0 +1,1 @@
+"""The data source `format("wavedex")`: read, write, follow the changes."""

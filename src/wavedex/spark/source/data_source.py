@@ -1,0 +1,169 @@
+"""The data source `format("wavedex")`: read, write, follow the changes, and take a stream, all from Spark.
+
+Spark plans on the driver and works on the executors, each time in a Python of its own, so everything here is small and
+can be pickled: a path, some options and the parts of one commit. The options:
+
+- `path`: the index. `columns`: the columns to read, with commas. `key`: one key; `keys`: several, as JSON. `since`, `until`:
+  as in `scan`. `expired`: "true" shows what a soft window still holds. `shorten`: as in `LifetimeIndex.scan`, a table of
+  windows as JSON. `server`: the address of the PostgreSQL server that the index lies on, which is not connected to otherwise.
+- `changes`: "true" reads what entered and left the window of a wave index, in batch (`since_commit`, `until_commit`) and
+  as a stream.
+- for writing, where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`, or with `kind`,
+  "lifetime", those of `LifetimeIndex.create`.
+- for writing to a lifetime index: `now`, the instant of the refresh, if not the latest insertion time.
+- for writing a stream: `delay` of the watermark, `dead_letters`, `takeover`, and `stream`, a name to use in place of the id
+  that stands in the checkpoint. The first two are for wave indexes.
+
+Any other is refused. A frame stays at the commit that was the newest when it was loaded; load another to see what has come
+since, or use `wavedex.spark.view`.
+"""
+
+from __future__ import annotations
+
+import pyarrow as pa
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+)
+from pyspark.sql.types import StructType
+
+from wavedex.errors import BadDefinition
+from wavedex.files.address import files_at
+from wavedex.index.kinds import find_kind
+from wavedex.index.opening import open_index
+from wavedex.index.wave.changes import change_schema
+from wavedex.index.wave.index import WaveIndex
+from wavedex.spark.held_commit import HeldCommit, hold_newest
+from wavedex.spark.source.changes import ChangeReader, ChangeStream
+from wavedex.spark.source.options import (
+    CHANGES,
+    FEEDING,
+    FOLLOWING,
+    READING,
+    WRITING,
+    check_known,
+    read_commit_number,
+    read_flag,
+    read_keys,
+    read_shorten,
+)
+from wavedex.spark.source.reader import Wanted, WindowReader
+from wavedex.spark.source.writer import StreamWriter, WindowWriter, kind_at
+from wavedex.spark.types import spark_schema
+from wavedex.store.databases.server_address import trust_server
+
+
+class WavedexSource(DataSource):
+    """What Spark finds under the name `wavedex`."""
+
+    _held: HeldCommit | None = None
+    """The commit at which a frame stays. Spark asks for the schema when the frame is loaded, and keeps this object then."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name of the format."""
+        return "wavedex"
+
+    @property
+    def path(self) -> str:
+        """The index, named as tasks find it, which run in folders of their own. Raises BadDefinition without a path."""
+        if not self.options.get("path"):
+            raise BadDefinition(
+                "Which index? Give the path of one: .load(path), .save(path) or option path."
+            )
+        if server := self.options.get("server"):
+            trust_server(server)
+        return str(files_at(self.options["path"]).root)
+
+    def schema(self) -> StructType:
+        """The columns that are asked for."""
+        if self._says("changes"):
+            self._check(CHANGES, FOLLOWING, what="reading changes")
+            return spark_schema(change_schema(self._wave().definition))
+        self._check(READING, what="reading")
+        index = open_index(self.path)
+        read_keys(self.options, index.definition)
+        manifest, self._held = hold_newest(index)
+        schema = index.schema
+        if named := self._columns():
+            wanted = index.at(manifest).names(named)
+            schema = pa.schema([schema.field(name) for name in wanted])
+        return spark_schema(schema)
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        """Reads the window, or what changed in it."""
+        if self._says("changes"):
+            self._check(CHANGES, what="reading changes")
+            ends = (read_commit_number(self.options, f"{end}_commit") for end in ("since", "until"))
+            return ChangeReader(self.path, schema, *ends)
+        self._check(READING, what="reading")
+        if (named := self._columns()) and named != schema.names:
+            raise BadDefinition(
+                f"The option columns names {', '.join(named)}, and .schema(...) {', '.join(schema.names)}. Say which columns "
+                "to read in one place; an index knows their types."
+            )
+        wanted = Wanted(
+            keys=read_keys(self.options, open_index(self.path).definition),
+            since=self.options.get("since"),
+            until=self.options.get("until"),
+            expired=self._says("expired"),
+            shorten=read_shorten(self.options),
+        )
+        return WindowReader(self.path, schema, wanted, self._held)
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        """Follows what enters and leaves the window."""
+        if not self._says("changes"):
+            raise BadDefinition(
+                "A stream from an index is the feed of its changes, with the columns _change and _commit. Ask for "
+                "it: .option('changes', 'true')."
+            )
+        self._check(FOLLOWING, what="following changes")
+        return ChangeStream(self.path, schema, self.options.get("starting", "window"))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        """Appends a batch."""
+        _check_mode(overwrite)
+        self._check_writing(WRITING)
+        return WindowWriter(self.path, schema, dict(self.options))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+        """Takes a stream, batch by batch."""
+        _check_mode(overwrite)
+        self._check_writing(FEEDING)
+        return StreamWriter(self.path, schema, dict(self.options), self._says("takeover"))
+
+    def _check(self, *known: tuple[str, ...], what: str) -> None:
+        check_known(self.options, *known, what=what)
+
+    def _check_writing(self, known: tuple[str, ...]) -> None:
+        kind = find_kind(kind_at(self.path, self.options))
+        self._check(known, tuple(kind.hints), what=f"writing to a {kind.name} index")
+
+    def _columns(self) -> list[str]:
+        """The columns that are named, none where nobody names any."""
+        names = self.options.get("columns")
+        return [name.strip() for name in names.split(",")] if names else []
+
+    def _says(self, name: str) -> bool:
+        return read_flag(self.options, name)
+
+    def _wave(self) -> WaveIndex:
+        """The index, whose changes are asked for. Raises BadDefinition where it is of another kind."""
+        index = open_index(self.path)
+        if not isinstance(index, WaveIndex):
+            raise BadDefinition(
+                f"{self.path} is no wave index, and only those tell what changed. Leave out the option changes."
+            )
+        return index
+
+
+def _check_mode(overwrite: bool) -> None:
+    if overwrite:
+        raise BadDefinition(
+            "An index is only appended to; what is old leaves by itself. Use mode('append') in batch and "
+            "outputMode('append') in a stream."
+        )

@@ -1,0 +1,203 @@
+"""Writing through the data source: tasks stage runs, and one commit applies the plan.
+
+The tasks of Spark's writer have rows of every shard and hold no lock, so they write below `staged/`, where the vacuum of
+another writer leaves fresh files alone. `commit` runs in a process without Spark and carries the plan out itself; for
+large batches `wavedex.spark.append` and `sink` are the faster way.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import pyarrow as pa
+import xxhash
+from pyspark import TaskContext
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import StructType
+
+from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark, WavedexError
+from wavedex.files.names import staged_prefix, staged_stem
+from wavedex.index.core.arrival import Arriving, arrive
+from wavedex.index.core.definition import Definition
+from wavedex.index.core.staged import Staged, clearing, gather
+from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.core.turns import Turn
+from wavedex.index.kinds import DEFAULT, find_kind
+from wavedex.index.lifetime.definition import LifeDefinition
+from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.opening import AnyIndex, open_index
+from wavedex.index.wave import append as appending
+from wavedex.index.wave import feed as feeding
+from wavedex.index.wave.feed import Batch
+from wavedex.log.journal import STAGED, Log, Manifest
+from wavedex.spark.frames import stage_at
+from wavedex.spark.source import refresh as source_refresh
+from wavedex.spark.source.index_options import creation_options
+from wavedex.spark.source.refresh import instant_of
+from wavedex.spark.stream import check_life_stream, dead_letters
+from wavedex.spark.types import arrow_schema
+from wavedex.store.databases.server_address import Trust
+
+
+@dataclass
+class Said(WriterCommitMessage):
+    """What a task has staged, as JSON."""
+
+    staged: dict[str, Any] | None
+
+
+class _Stager:
+    """What both writers share: how a task stages, and how the messages become rows that arrive."""
+
+    def __init__(self, path: str, schema: StructType, token: str) -> None:
+        self.path = path
+        self.trust = Trust.mine()
+        self.prefix = staged_prefix(token)
+        definition: Definition = self.index.definition
+        at = definition.unguessed if isinstance(definition, LifeDefinition) else None
+        self.at = definition.at_to_json(at)
+        arrive(arrow_schema(schema).empty_table(), definition, at)
+
+    @property
+    def index(self) -> AnyIndex:
+        """The index, opened in whichever process this is."""
+        self.trust.extend()
+        return open_index(self.path)
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
+        batches = [batch for batch in iterator if batch.num_rows]
+        if not batches:
+            return Said(None)
+        context = TaskContext.get()
+        assert context is not None
+        storage = self.index.storage
+        if not storage.exists(STAGED):
+            storage.make_folder(STAGED)
+            storage.sync_folder("")
+        stem = staged_stem(self.prefix, context.taskAttemptId(), secrets.token_hex(4))
+        staged = stage_at(self.path, pa.Table.from_batches(batches), self.at, stem)
+        storage.sync_folder(STAGED)
+        return Said(staged)
+
+    @contextmanager
+    def bring(self, messages: list[Any], manifest: Manifest) -> Iterator[Arriving]:
+        """The rows of the tasks that succeeded; whatever else was staged for them is removed."""
+        index = self.index
+        with clearing(index.storage, partial(self._staged, index), manifest.commit + 1):
+            sent = [Staged.from_json(said.staged) for said in messages if said and said.staged]
+            yield gather(index.definition_at(manifest), sent)
+
+    def clear(self, index: AnyIndex) -> None:
+        """Remove what was staged and is not named by any commit."""
+        Log(index.storage).remove_unnamed(self._staged(index))
+
+    def _staged(self, index: AnyIndex) -> Iterator[str]:
+        names = (f"{STAGED}/{name}" for name in index.storage.list(STAGED))
+        return (name for name in names if name.startswith(self.prefix))
+
+
+class WindowWriter(DataSourceArrowWriter):
+    """Appends a batch: the next slot or slots, or one refresh of a lifetime index."""
+
+    def __init__(self, path: str, schema: StructType, options: Mapping[str, str]) -> None:
+        _create_if_missing(path, schema, options)
+        self.stager = _Stager(path, schema, secrets.token_hex(8))
+        self.now = instant_of(self.stager.index, options.get("now"))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
+        return self.stager.write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        index = self.stager.index
+        bring = partial(self.stager.bring, messages)
+        if isinstance(index, LifetimeIndex):
+            source_refresh.refresh(index, bring, self.now)
+        else:
+            appending.append(index.writer, bring, None)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        self.stager.clear(self.stager.index)
+
+
+class StreamWriter(DataSourceStreamArrowWriter):
+    """Takes the batches of a stream, each once."""
+
+    def __init__(
+        self, path: str, schema: StructType, options: Mapping[str, str], takeover: bool
+    ) -> None:
+        named = {name.lower(): value for name, value in options.items()}
+        self.stream = named.get("stream") or _query_id(named.get("checkpointlocation", ""))
+        self.delay = named.get("delay")
+        self.dead_letters = named.get("dead_letters")
+        self.takeover = takeover
+        if kind_at(path, options) == LifeDefinition.kind:
+            check_life_stream(self.delay, self.dead_letters)
+        elif self.delay is None:
+            raise NoWatermark(
+                "Say how late rows may be with the option delay, such as '10 minutes'."
+            )
+        _create_if_missing(path, schema, options)
+        self.stager = _Stager(path, schema, xxhash.xxh64_hexdigest(self.stream.encode()))
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
+        return self.stager.write(iterator)
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        index = self.stager.index
+        bring = partial(self.stager.bring, messages)
+        if isinstance(index, LifetimeIndex):
+            source_refresh.feed(index, bring, Turn(self.stream, batchId, self.takeover))
+            return
+        delay = index.definition.slotting.length(self.delay)
+        batch = Batch(self.stream, batchId, delay, self.takeover)
+        aside = dead_letters(self.dead_letters, index, batch)
+        feeding.feed(index.writer, bring, batch, aside)
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+        self.stager.clear(self.stager.index)
+
+
+def _query_id(checkpoint: str) -> str:
+    """The id that Spark gave the query, as its checkpoint has it. Raises BadDefinition where it cannot be had."""
+    try:
+        metadata = Surroundings().files(checkpoint.removeprefix("file:")).read("metadata")
+        return str(json.loads(metadata)["id"])
+    except (OSError, WavedexError, ValueError, KeyError) as error:
+        raise BadDefinition(
+            f"A stream needs a name that stays the same when it is started again, and the checkpoint {checkpoint!r} "
+            f"does not tell one ({error}). Give the option checkpointLocation, or stream."
+        ) from error
+
+
+def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]) -> None:
+    """Create the index where there is none and the options say what it is to be."""
+    try:
+        open_index(path)
+    except NotAnIndex:
+        kind = find_kind(options.get("kind", DEFAULT))
+        asked = creation_options(kind, options, schema.names)
+        if not asked:
+            raise
+        try:
+            kind.create(path, arrow_schema(schema), **asked)
+        except AlreadyExists:
+            # Another process was faster; if it made something else, that is said.
+            open_index(path)
+
+
+def kind_at(path: str, options: Mapping[str, str]) -> str:
+    """The kind of the index that is there, or that is to be created."""
+    try:
+        return open_index(path).definition.kind
+    except NotAnIndex:
+        return options.get("kind", DEFAULT)
