@@ -23,7 +23,7 @@ from bench.race.start import room_in
 from bench.report import circumstances
 from bench.sliding import Lap, Watched, mean_and_max, measure_grouped_sum
 from bench.workload import Workload, make_workload, same_rows
-from wavedex.engine.technique import TECHNIQUES, technique
+from wavedex.engine.techniques import TECHNIQUES, technique
 from wavedex.plan import SCHEMES, cycle_of
 
 Result = dict[str, Any]

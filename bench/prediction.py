@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from wavedex.engine.draft import Draft, draft_plan
-from wavedex.engine.technique import technique
+from wavedex.engine.techniques import technique
 from wavedex.files.contract import FileRef
 from wavedex.plan import Merge, Operation, Scheme, WaveState
 from wavedex.store.part import Part, Slots

@@ -14,7 +14,7 @@ from bench.measure import expect
 from bench.promised import Scale, promise
 from bench.sliding import Watched, measure_probes, run_fresh
 from bench.workload import first_slot, make_workload, same_rows
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.plan import cycle_of
 
 Promises = list[dict[str, Any]]

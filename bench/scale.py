@@ -20,7 +20,7 @@ import wavedex as wx
 from bench.report import describe_machine
 from bench.workload import SCHEMA, make_workload
 from wavedex.files.local import FileRef
-from wavedex.log.journal import Log, Manifest, SubIndex
+from wavedex.log.manifest import Log, Manifest, SubIndex
 from wavedex.store.part import Part
 
 PAGE = Path(__file__).parents[1] / "docs" / "scale.md"

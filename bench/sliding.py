@@ -25,7 +25,7 @@ from bench.measure import SAMPLE, check_sums, expect, repeat, spread
 from bench.race import laps as race_laps
 from bench.workload import DAY_US, LABEL_LENGTH, LABELS, SCHEMA, Answers, first_slot
 from wavedex.files.local import FileRef, Files
-from wavedex.log.journal import DATA
+from wavedex.files.names import DATA
 
 ROUND_S = 2.0
 """After this time a round of single probes ends, of which there are five."""

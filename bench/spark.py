@@ -27,7 +27,7 @@ from bench.measure import check_sums, expect, spread
 from bench.report import circumstances, write_report
 from bench.workload import SCHEMA, Workload, make_workload
 from wavedex import spark as wxs
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.spark.source.reader import Wanted, WindowReader
 from wavedex.spark.types import spark_schema
 

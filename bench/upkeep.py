@@ -23,7 +23,7 @@ import wavedex as wx
 from bench.command import options, publish, table
 from bench.measure import expect, spread
 from bench.report import circumstances
-from wavedex.log.journal import LOG
+from wavedex.files.names import LOG
 
 Result = dict[str, Any]
 SCHEMA = pa.schema([("key", pa.int64()), ("t", pa.int64()), ("value", pa.int64())])

@@ -99,7 +99,7 @@ def test_the_table_of_work_is_what_the_planners_compute_now(draw):
 
 
 def test_every_scheme_and_technique_is_described_and_shown():
-    from wavedex.engine.technique import TECHNIQUES
+    from wavedex.engine.techniques import TECHNIQUES
     from wavedex.plan import SCHEMES
 
     page = (ROOT / "docs" / "schemes.md").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from bench.grouping import connect, grouped_sum
 from bench.race.contestant import Contestant, Sums
 from bench.workload import SCHEMA
 from wavedex.files.local import Files
-from wavedex.log.journal import LOG
+from wavedex.files.names import LOG
 
 INDEXES = 4
 

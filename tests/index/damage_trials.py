@@ -28,7 +28,7 @@ from wavedex.errors import (
     WavedexError,
 )
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.string()), ("n", pa.int64())])
 LIVES = pa.schema([("k", pa.string()), ("b", pa.int64()), ("e", pa.int64()), ("v", pa.string())])

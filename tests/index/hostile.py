@@ -13,7 +13,7 @@ from test_crashes import make, rows_of, table
 
 import wavedex as wx
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 
 SLOTS = range(1, 7)
 

@@ -12,7 +12,7 @@ import pyarrow as pa
 from test_crashes import unnamed_files
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.plan import SCHEMES
 from wavedex.testing.oracle import Oracle, same_rows
 

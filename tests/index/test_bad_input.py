@@ -21,9 +21,9 @@ from ways import PARQUET, WAYS, told
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.plan import SCHEMES
 from wavedex.testing.disks import FullDisk, WatchedDisk
 from wavedex.testing.oracle import Oracle, same_rows

@@ -11,9 +11,9 @@ from stream_oracle import EVERY, SCHEMA, StreamOracle, bag, rows, table
 from stream_walk import Walk
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log.journal import Log, Manifest
+from wavedex.log.manifest import Log, Manifest
 
 WINDOW, MAX_GAP, STEPS = 4, 5, 18
 CASES = [(scheme, update) for scheme in ("wata", "rata", "del") for update in TECHNIQUES]

@@ -17,7 +17,7 @@ from matrix import in_turn
 from ways import PARQUET, WAYS
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.testing.oracle import same_rows
 
 D = decimal.Decimal

@@ -16,6 +16,7 @@ from matrix import RUNS_ALL
 import wavedex as wx
 from wavedex import errors
 from wavedex.index.lifetime import counted as counting
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.testing.oracle import same_rows
 
 METHODS = ["count-rebuild", "count-no-rebuild"]
@@ -134,7 +135,7 @@ def test_what_drains_goes_when_its_windows_are_filled_anew(tmp_path):
     life = wx.open(tmp_path / "index")
     life.migrate(grid=(4, 2), strategy="drain")
     assert life.describe()["draining"]
-    arrived = dict(life.snapshot().manifest.arrivals[-1].positions)
+    arrived = dict(LifeClock.of(life.manifest).arrivals[-1].positions)
     for now in range(22, 40, 2):
         arrived = {name: came + 10 for name, came in arrived.items()}
         life.update(now, table(counted_rows(now, arrived), COUNTED), arrived=arrived)
@@ -148,15 +149,15 @@ def test_the_record_of_arrivals_does_not_grow(tmp_path):
     for now in range(1, 120):
         arrived = {name: came + 5 + rng.randrange(4) for name, came in arrived.items()}
         life.update(now, table(counted_rows(now, arrived), COUNTED), arrived=arrived)
-        most = max(most, len(life.snapshot().manifest.arrivals))
+        most = max(most, len(LifeClock.of(life.manifest).arrivals))
     assert most <= 40 // 5 + 3
     for now in range(120, 320):
         life.update(now, arrived=arrived)  # Nothing comes any more.
-    assert len(life.snapshot().manifest.arrivals) <= most
+    assert len(LifeClock.of(life.manifest).arrivals) <= most
     for number in range(50):
         arrived = {name: came + number % 2 for name, came in arrived.items()}
         life.update(320, arrived=arrived)
-    assert len(life.snapshot().manifest.arrivals) <= most + 1
+    assert len(LifeClock.of(life.manifest).arrivals) <= most + 1
 
 
 @pytest.mark.parametrize("method", METHODS)

@@ -12,9 +12,10 @@ from matrix import in_turn
 from ways import CASES, CHAINED, SQLITE, WAYS, told
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log.journal import DATA, Log
+from wavedex.files.names import DATA
+from wavedex.log.manifest import Log
 from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, WatchedDisk
 from wavedex.testing.oracle import Oracle, same_rows
 

@@ -19,7 +19,7 @@ from wavedex import errors
 from wavedex.files.local import FileRef, Files
 from wavedex.index.core.staged import gather, stage
 from wavedex.index.wave.append import append
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.store.formats import open_shard
 from wavedex.store.sorted.packed import PackedShard
 

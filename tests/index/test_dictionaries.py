@@ -109,7 +109,7 @@ def test_wrong_codes_are_found(tmp_path):
     index = filled(tmp_path / "x", days=1)
     index.verify()
     # Codes of other rows under a checksum that is right, as a writer with a mistake would leave them.
-    from wavedex.log.journal import Log
+    from wavedex.log.manifest import Log
     from wavedex.rows.arrays import read_arrays, write_arrays
     from wavedex.store.formats import open_shard
 

@@ -12,7 +12,7 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
 from wavedex.rows import entries
 

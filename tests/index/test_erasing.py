@@ -13,7 +13,7 @@ from ways import SQLITE, WAYS
 
 import wavedex as wx
 from wavedex.files.local import Files
-from wavedex.log.journal import LOCK
+from wavedex.files.names import LOCK
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("who", pa.string()), ("t", pa.int64()), ("text", pa.string())])

@@ -16,7 +16,7 @@ from ways import CASES, told
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.index.core.staged import gather, stage
 from wavedex.index.wave.feed import Batch, feed
 

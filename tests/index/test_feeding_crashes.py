@@ -11,9 +11,10 @@ import pytest
 from stream_oracle import EVERY, SCHEMA, StreamOracle, bag, table
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log.journal import DATA, Log
+from wavedex.files.names import DATA
+from wavedex.log.manifest import Log
 from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, FullDisk
 
 WINDOW, DELAY = 3, 5

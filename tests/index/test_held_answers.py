@@ -11,7 +11,7 @@ from matrix import in_turn
 from ways import WAYS
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
 

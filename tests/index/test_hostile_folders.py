@@ -19,7 +19,7 @@ from wavedex.files.contract import FileRef
 from wavedex.files.local import Files
 from wavedex.files.remote import RemoteFiles
 from wavedex.files.spread import MARK
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.store.databases.postgresql import Table
 from wavedex.store.databases.server import Address
 from wavedex.store.part import SLOTS_MAX

@@ -7,9 +7,9 @@ from stream_oracle import EVERY, SCHEMA, rows
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 
 
 @pytest.fixture(autouse=True)

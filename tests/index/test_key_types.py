@@ -16,9 +16,9 @@ from matrix import in_turn
 from ways import WAYS
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.rows.keys import key_type
 from wavedex.store.formats import open_shard
 from wavedex.testing.oracle import Oracle, same_rows

@@ -15,10 +15,11 @@ from test_crashes import make as make_small
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
+from wavedex.files.names import LOG
 from wavedex.log import ledger
-from wavedex.log.journal import LOG, Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.plan.slot_set import SPAN_MAX
 from wavedex.testing.oracle import Oracle, same_rows
 

@@ -11,9 +11,10 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
+from wavedex.files.names import LOG
 from wavedex.index import Surroundings
-from wavedex.log.journal import LOG, Log
 from wavedex.log.leases import LEASE_S
+from wavedex.log.manifest import Log
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 

@@ -9,7 +9,8 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.log.journal import Log
+from wavedex.index.lifetime.clock import LifeClock
+from wavedex.log.manifest import Log
 
 SCHEMA = pa.schema([("k", pa.string()), ("b", pa.int64()), ("e", pa.int64())])
 COUNTED = pa.schema([("k", pa.string()), ("b", pa.int64()), ("n", pa.int64())])
@@ -117,7 +118,7 @@ def test_counted_windows_come_as_far_as_the_largest_position_that_was_seen(tmp_p
     feed(4)
     assert seen(life) == [("b", 2, 2), ("c", 5, 4), ("d", 4, 3)]
     manifest = Log(life.storage).latest()
-    assert (manifest.now, manifest.arrivals[-1].positions) == (5, {"n": 4})
+    assert (LifeClock.of(manifest).now, LifeClock.of(manifest).came) == (5, {"n": 4})
     with pytest.raises(errors.NullTimes, match="have no 'n'"):
         feed(5, ("f", 6, None))
     feed(5, ("g", 6, 7))

@@ -13,9 +13,10 @@ from test_crashes import unnamed_files
 
 import wavedex as wx
 from wavedex.files.local import Files
+from wavedex.files.names import LOG
 from wavedex.index.core.staged import gather, stage
 from wavedex.index.wave.append import append
-from wavedex.log.journal import LOG, Log
+from wavedex.log.manifest import Log
 from wavedex.testing.disks import Crash, CrashingDisk
 
 WINDOW = 4

@@ -14,7 +14,7 @@ from ways import SQLITE, WAYS
 import wavedex as wx
 from wavedex.files.local import Files
 from wavedex.index.core.migration import STRATEGIES
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.testing.disks import FullDisk
 from wavedex.testing.oracle import same_rows
 

@@ -8,7 +8,7 @@ from ways import CASES, told
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 
 
 @pytest.fixture(autouse=True)

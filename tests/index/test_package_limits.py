@@ -19,7 +19,7 @@ from package_walk import SCHEMA, check_odd_names, create, rows_of, table
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 
 MANY = pa.table(
     {"k": [*range(2_000)], "t": [20] * 2_000, "v": [f"{n:0100}" for n in range(2_000)]}, SCHEMA

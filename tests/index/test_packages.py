@@ -41,7 +41,7 @@ from test_crashes import DISKS, crash_everywhere, unnamed_files
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.remote import RemoteFiles
 from wavedex.plan import SCHEMES
 from wavedex.store.databases import sql

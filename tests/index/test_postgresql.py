@@ -32,11 +32,11 @@ from postgresql_server import Server, missing
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
+from wavedex.files.names import DATA
 from wavedex.files.remote import RemoteFiles
 from wavedex.index import held as held_index
-from wavedex.log.journal import DATA
 from wavedex.store.databases import sql
 from wavedex.store.databases.server import Session
 from wavedex.store.databases.server_address import Address

@@ -21,9 +21,9 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 
 WINDOW, SLOTS, BURST = 5, 36, 6
 SCHEMES = {"in-place": "del", "simple-shadow": "rata", "packed-shadow": "reindex++", "runs": "wata"}

@@ -15,8 +15,8 @@ from ways import WEIGHING, told
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.engine.technique import TECHNIQUES
-from wavedex.log.journal import Log
+from wavedex.engine.techniques import TECHNIQUES
+from wavedex.log.manifest import Log
 from wavedex.plan import size_ratio
 from wavedex.testing.oracle import Oracle, same_rows
 

@@ -10,7 +10,7 @@ from ways import WAYS
 
 import wavedex as wx
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 
 SCHEMA = pa.schema([("k", pa.int64()), ("v", pa.int64())])
 

@@ -12,7 +12,7 @@ import pytest
 from ways import WAYS
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.index.core.staged import Staged, gather, stage
 from wavedex.index.wave.append import append
 from wavedex.testing.oracle import same_rows

@@ -11,7 +11,8 @@ import pytest
 import wavedex as wx
 from wavedex.errors import DiskFull
 from wavedex.files.contract import name_refusal
-from wavedex.log.journal import DATA, Log
+from wavedex.files.names import DATA
+from wavedex.log.manifest import Log
 from wavedex.testing.disks import WatchedDisk
 
 SCHEMA = pa.schema([("k", pa.int64()), ("b", pa.int64()), ("e", pa.int64()), ("s", pa.string())])

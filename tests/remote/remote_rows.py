@@ -9,7 +9,8 @@ import pyarrow as pa
 
 import wavedex as wx
 from wavedex.files.contract import AnyFiles
-from wavedex.log.journal import DATA, Log
+from wavedex.files.names import DATA
+from wavedex.log.manifest import Log
 from wavedex.testing.oracle import Oracle
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.string())])

@@ -34,9 +34,10 @@ from wavedex import errors
 from wavedex.cli import app
 from wavedex.files.address import files_at
 from wavedex.files.local import Files
+from wavedex.files.names import DATA
 from wavedex.files.objects import ObjectFiles
 from wavedex.files.remote import RemoteFiles
-from wavedex.log.journal import DATA, Log
+from wavedex.log.manifest import Log
 from wavedex.testing.oracle import Oracle, same_rows
 
 # -- answers ----------------------------------------------------------------------------------------

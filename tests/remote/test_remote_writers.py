@@ -29,7 +29,7 @@ from wavedex import errors
 from wavedex.files.local import Sink
 from wavedex.files.names import manifest_name
 from wavedex.files.remote import RemoteFiles
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.testing.disks import Crash
 from wavedex.testing.oracle import same_rows
 

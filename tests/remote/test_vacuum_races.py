@@ -17,7 +17,8 @@ from wavedex import errors
 from wavedex.files.names import staged_prefix, staged_stem
 from wavedex.index.core.staged import Staged, gather, stage
 from wavedex.index.wave.append import append
-from wavedex.log.journal import STAGED_HOURS_KEPT, Log
+from wavedex.log.journal import STAGED_HOURS_KEPT
+from wavedex.log.manifest import Log
 from wavedex.testing.oracle import same_rows
 
 

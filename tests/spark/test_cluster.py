@@ -21,7 +21,7 @@ from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
 """Of the workers. Both are this machine; Spark starts a second attempt of a slow task on another host only."""

@@ -14,7 +14,7 @@ from spark_rows import SCHEMA, create, frame_of, rows, scanned, state
 
 import wavedex as wx
 from wavedex.errors import NullKeys, SchemaMismatch
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.testing.oracle import same_rows
 
 DAY = dt.date(2024, 2, 28)

@@ -31,7 +31,7 @@ from wavedex.errors import (
     SparkFailed,
     WavedexError,
 )
-from wavedex.log.journal import LOCK
+from wavedex.files.names import LOCK
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from spark_rows import SCHEMA, create, frame_of, rows, scanned, state, unnamed
 
 import wavedex as wx
 from wavedex import spark as wxs
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.spark.sessions import BATCH_ROWS
 from wavedex.testing.oracle import same_rows
 

@@ -15,6 +15,7 @@ from spark_rows import Source, scanned, state, unnamed
 
 import wavedex as wx
 from wavedex import spark as wxs
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.testing.oracle import same_rows
 
 DDL = {
@@ -125,7 +126,7 @@ def test_counted_windows_follow_the_largest_positions(spark, tmp_path, through):
     oracle.count(19, positions(6, 20, 5))
     assert same_rows(scanned(index), oracle.rows)
     manifest = index.snapshot().manifest
-    assert (manifest.now, manifest.arrivals[-1].positions) == (5, {"n": 19})
+    assert (LifeClock.of(manifest).now, LifeClock.of(manifest).came) == (5, {"n": 19})
     index.verify()
 
 

@@ -10,7 +10,7 @@ from postgresql_server import Server, missing
 
 import wavedex as wx
 from wavedex import spark as wxs
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 
 SCHEMA = pa.schema([("who", pa.string()), ("at", pa.timestamp("us", "UTC")), ("n", pa.int64())])
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.errors import BadPipeline, Mistake
 from wavedex.pipelines.pipeline import HINTS, Shape, Source, SparkPart, Stream, read_pipeline
 from wavedex.plan import SCHEMES, options_of

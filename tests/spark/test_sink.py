@@ -16,7 +16,7 @@ from spark_rows import SCHEMA, Source, collected, create, frame_of, rows, scanne
 
 import wavedex as wx
 from wavedex import spark as wxs
-from wavedex.engine.technique import TECHNIQUES
+from wavedex.engine.techniques import TECHNIQUES
 from wavedex.errors import StreamOutOfStep
 from wavedex.index.wave.feed import Fed
 from wavedex.testing.oracle import same_rows

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 from spark_rows import SCHEMA, collected, create, rows, scanned
 
 import wavedex as wx
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.testing.oracle import same_rows
 
 

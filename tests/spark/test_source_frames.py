@@ -16,8 +16,8 @@ import wavedex as wx
 from wavedex import spark as wxs
 from wavedex.errors import CommitGone, DiskFailed
 from wavedex.files.local import Files
+from wavedex.files.names import LOG
 from wavedex.index import Surroundings
-from wavedex.log.journal import LOG
 from wavedex.log.leases import LEASE_S
 from wavedex.spark.held_commit import HeldCommit, hold_newest
 from wavedex.spark.source.data_source import WavedexSource

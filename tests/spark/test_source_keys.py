@@ -15,7 +15,7 @@ from spark_rows import collected, create, rows, scanned
 
 import wavedex as wx
 from wavedex.errors import BadDefinition, BadKey
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.spark.source.data_source import WavedexSource
 from wavedex.spark.source.reader import Piece
 from wavedex.spark.types import spark_schema

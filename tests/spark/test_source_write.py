@@ -14,8 +14,8 @@ from pyspark.sql import DataFrame, SparkSession
 from spark_rows import Source, create, frame_of, rows, scanned, state, unnamed
 
 import wavedex as wx
-from wavedex.engine.technique import TECHNIQUES
-from wavedex.log.journal import LOCK
+from wavedex.engine.techniques import TECHNIQUES
+from wavedex.files.names import LOCK
 from wavedex.testing.oracle import same_rows
 
 
@@ -182,7 +182,7 @@ def test_a_stream_that_is_started_again_doubles_nothing(spark, tmp_path):
     assert same_rows(scanned(index), [*expected, *rows(4).to_pylist()])
     index.verify()
     manifest = index.snapshot().manifest
-    assert [progress.batch for progress in manifest.streams.values()] == [2]
+    assert [progress.batch for progress in manifest.sources.streams.values()] == [2]
     assert manifest.open_slots == {3, 4}
     index.vacuum()
     assert not unnamed(index)

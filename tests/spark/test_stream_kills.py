@@ -27,7 +27,7 @@ from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
 from wavedex.files.local import Files
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 
 SEED = 20260103
 KILLS = 20 if RUNS_ALL else 6
@@ -196,7 +196,7 @@ class Fed:
                 before = Expected(max(fitting[0] - MARGIN, 1)).newest_sealed
                 assert before <= newest <= expected.newest_sealed
             if driver is not None:
-                last = max((its.batch for its in manifest.streams.values()), default=-1)
+                last = max((its.batch for its in manifest.sources.streams.values()), default=-1)
                 taken = self.batches(driver, "took") + self.batches(driver, "again")
                 assert max(taken, default=-1) <= last
                 assert last <= max(self.batches(driver, "began"), default=last)

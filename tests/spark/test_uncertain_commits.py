@@ -18,7 +18,7 @@ from wavedex.files.remote import RemoteFiles
 from wavedex.index.core.arrival import Arriving
 from wavedex.index.core.staged import Staged, stage
 from wavedex.index.wave.append import append
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.spark import frames
 from wavedex.spark.source import writer as source_write
 from wavedex.spark.source.writer import Said

@@ -16,7 +16,7 @@ from wavedex.cli.options import AsJson, refuse, whole
 from wavedex.cli.planned import show_planned
 from wavedex.cli.sizing import measure_sizes, show_sizes, sized_scheme
 from wavedex.cli.slot_sizes import read_sizes
-from wavedex.engine.technique import technique
+from wavedex.engine.techniques import technique
 from wavedex.plan import METHODS, SCHEMES, grid_table, options_of, plan_table
 from wavedex.show.plots import check_plot
 

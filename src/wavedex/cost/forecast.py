@@ -11,29 +11,34 @@ Opens no file.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
 
-from wavedex.engine.draft import Draft, draft_plan
-from wavedex.engine.technique import Technique
-from wavedex.log.journal import Manifest, Work
-from wavedex.plan import Operation
+from wavedex.engine.draft import Draft
+from wavedex.engine.task import ShardTask
+from wavedex.engine.workbench import Workbench
+from wavedex.engine.workshop import Workshop
+from wavedex.log.manifest import Work
 from wavedex.plan.slot_set import NO_SLOTS, slots_key, union
-from wavedex.store.part import Part, Slots
+from wavedex.store.part import Slots
+
+
+class Forecast(NamedTuple):
+    """What a change should write."""
+
+    rows: int
+    bytes: int
 
 
 def rows_to_write(
-    technique: Technique,
-    operations: Iterable[Operation],
-    manifest: Manifest,
-    count: Callable[[Slots], int],
-    arriving: Slots,
+    workshop: Workshop, tasks: Iterable[ShardTask], count: Callable[[Slots], int]
 ) -> int:
-    """The rows that the operations make a technique write, `count` says how many some slots have, arriving ones included."""
-    subs = manifest.everything
-    present = {name: _as_part(sub.slots) for name, sub in subs.items()}
-    drafts = draft_plan(operations, present, arriving)
-    shown = {present[name] for name in manifest.shown}
-    written = [_written(technique, draft, shown) for draft in drafts.values()]
-    once = {slots_key(slots): slots for slots in written}.values()
+    """The rows that drafts make a technique write; `count` says how many some slots have, arriving ones included."""
+    written: dict[str, Slots] = {}
+    for task in tasks:
+        bench = Workbench.of(workshop, task)
+        for name, draft in task.drafts.items():
+            written[name] = written.get(name, NO_SLOTS) | _written(draft, bench)
+    once = {slots_key(slots): slots for slots in written.values()}.values()
     return sum(count(slots) for slots in once)
 
 
@@ -51,23 +56,19 @@ def bytes_to_write(
     return round(rows * bytes_a_row)
 
 
-def _as_part(slots: Slots) -> tuple[Part, ...]:
-    return (Part("", {}, slots, slots, 0),) if slots else ()
-
-
-def _written(technique: Technique, draft: Draft, shown: set[tuple[Part, ...]]) -> Slots:
-    """The slots whose rows are written to settle a draft; `shown` is what readers see of each sub-index."""
-    own = union(part.shown for part in draft.own)
-    new = draft.old | draft.arriving
-    if draft == Draft(draft.parts):
+def _written(draft: Draft, bench: Workbench) -> Slots:
+    """The slots whose rows are written to settle a draft."""
+    technique = bench.workshop.technique
+    if not draft.is_touched:
         return NO_SLOTS
+    new = draft.old | draft.arriving
+    own = union(part.shown for part in draft.own)
     if technique.writes_into_files:
-        is_copied = draft.copied or (draft.parts in shown and not technique.changes_files)
+        is_shown = any(part in bench.present for part in draft.parts)
+        is_copied = draft.copied or (is_shown and not technique.changes_files)
         return own | new if is_copied else new
     if draft.merged:
         return own | new
     if technique.defers_merges:
         return draft.arriving
-    is_only_named = not own and not draft.arriving and _as_part(new) in shown
-    is_only_copied = draft == Draft(draft.parts, copied=True)
-    return NO_SLOTS if is_only_named or is_only_copied else own | new
+    return own | new if technique.writes(draft, bench) else NO_SLOTS

@@ -11,7 +11,7 @@ Pure: opens no file.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from wavedex.plan import (
     Add,
@@ -20,11 +20,14 @@ from wavedex.plan import (
     Copy,
     Delete,
     Drop,
+    Erase,
     Examine,
+    Hide,
     Insert,
     Merge,
     Operation,
     Rename,
+    Sift,
 )
 from wavedex.plan.slot_set import NO_SLOTS
 from wavedex.store.part import Part, Slots
@@ -34,21 +37,30 @@ _NONE: Slots = NO_SLOTS
 
 @dataclass(frozen=True)
 class Draft:
-    """A sub-index in the making.
-
-    It starts from `parts`, loses `deleted`, and gains `old` slots from the present snapshot and the arriving rows of
-    `arriving`, of which only those count that were born in `births`, where that is not empty. Of its rows in `examined`
-    it loses those that are over by what stands in them. `copied` says that another name keeps the parts, `merged` that it must end up as one packed part.
-    """
+    """A sub-index in the making."""
 
     parts: tuple[Part, ...] = ()
+    """What it starts from."""
     deleted: Slots = _NONE
+    """The slots that it loses of these."""
     old: Slots = _NONE
+    """The slots that it gains from the present snapshot."""
     arriving: Slots = _NONE
+    """The slots whose arriving rows it gains."""
     births: Slots = _NONE
+    """Only rows that were born in these count among them; empty for all."""
     examined: Slots = _NONE
+    """The slots of which it loses rows that are over by what stands in them."""
     copied: bool = False
+    """Whether another name keeps the parts."""
     merged: bool = False
+    """Whether it must end up as one packed part."""
+    erases: bool = False
+    """Whether the rows of some keys are to be written out of its parts first."""
+    hides: bool = False
+    """Whether some rows of its parts are to be hidden first."""
+    floors: tuple[tuple[str, int], ...] = field(default=(), compare=False)
+    """Rows that are not above all of these are over. By itself that is no reason to write anything."""
 
     def add(self, slots: Slots, arriving: Slots) -> Draft:
         """With more slots: those that arrive from the batch, the others from the snapshot."""
@@ -73,6 +85,10 @@ class Draft:
     def is_touched(self) -> bool:
         """Whether anything is asked of it."""
         return self != Draft(self.parts)
+
+    def narrowed(self, arriving: Slots) -> Draft:
+        """Once it is known which slots have arriving rows, of those that may have some."""
+        return replace(self, arriving=self.arriving & arriving)
 
     @property
     def own(self) -> tuple[Part, ...]:
@@ -110,6 +126,12 @@ def draft_plan(
             case Examine(slots, target):
                 draft = drafts[target]
                 drafts[target] = replace(draft, examined=draft.examined | slots)
+            case Erase(target):
+                drafts[target] = replace(drafts[target], erases=True)
+            case Hide(target):
+                drafts[target] = replace(drafts[target], hides=True)
+            case Sift(floors, target):
+                drafts[target] = replace(drafts[target], floors=floors)
             case Amend(slots, target):
                 draft = drafts[target]
                 drafts[target] = replace(draft, arriving=draft.arriving | (slots & arriving))

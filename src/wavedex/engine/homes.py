@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 
 from wavedex.files.names import folder_of
-from wavedex.log.journal import SubIndex
+from wavedex.log.manifest import SubIndex
 from wavedex.store.part import Part
 
 

@@ -10,7 +10,9 @@ from functools import partial
 
 from wavedex.crew import run_together
 from wavedex.engine.base import Engine
-from wavedex.engine.task import Settled, ShardTask, Workshop, run_shard
+from wavedex.engine.execution import run_shard
+from wavedex.engine.task import Settled, ShardTask
+from wavedex.engine.workshop import Workshop
 
 
 class LocalEngine(Engine):

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from wavedex.engine.change import Change
 from wavedex.errors import EraseUnfinished, PreparationOwed
 from wavedex.files.contract import AnyFiles
 from wavedex.index.core.arrival import nothing
 from wavedex.index.core.definition import Definition
 from wavedex.index.core.writer import PATIENCE_S, Writer
 from wavedex.index.reading.snapshot import Snapshot, open_newest
-from wavedex.log.journal import Log, Manifest
+from wavedex.log.manifest import Log, Manifest, Notes
+from wavedex.plan import Erase
 
 
 @dataclass(frozen=True)
@@ -40,16 +42,15 @@ def erase(writer: Writer[Any], files: AnyFiles, keys: Iterable[Any]) -> Erased:
         if not len(erased):
             return Erased(manifest.commit, 0)
         manifest = writer.prepare(manifest)
-        manifest = writer.commit(
-            manifest,
-            "erase",
-            (),
-            writer.grown(manifest, gone),
-            nothing(definition),
-            erased=erased,
-            gone=gone,
-            floor=manifest.commit + 1,
+        change = Change(
+            name="erase",
+            state=writer.grown(manifest, gone),
+            rows=nothing(definition),
+            operations=tuple(map(Erase, manifest.everything)),
+            keys=erased,
+            notes=Notes(gone=gone, floor=manifest.commit + 1),
         )
+        manifest = writer.commit(manifest, change)
         _clear_away(writer, files, manifest)
     return Erased(manifest.commit, -sum(gone.values()))
 

@@ -16,7 +16,7 @@ import xxhash
 from wavedex.crew import let_go
 from wavedex.errors import BadDefinition, CommitGone, Damaged, NotAnIndex, OtherKind
 from wavedex.files.contract import AnyFiles, FileRef
-from wavedex.files.names import DEFINITION, manifest_name
+from wavedex.files.names import DEFINITION, LOG, manifest_name
 from wavedex.index import erasure as erasing
 from wavedex.index.core.creation import open_at
 from wavedex.index.core.definition import Definition, changed_since
@@ -27,7 +27,7 @@ from wavedex.index.core.writer import PATIENCE_S, D, Writer
 from wavedex.index.erasure import Erased
 from wavedex.index.reading.readable import Readable
 from wavedex.index.reading.snapshot import Snapshot
-from wavedex.log.journal import LOG, Log, Manifest
+from wavedex.log.manifest import Log, Manifest
 from wavedex.show.html import to_html
 from wavedex.store.checks import CheckedParts
 from wavedex.store.shard import Shard

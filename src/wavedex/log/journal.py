@@ -1,24 +1,23 @@
-"""The log: the complete state of an index after each commit, in one small file each, and how a next one comes to be.
+"""The journal: commits of anything, in one small file each, and how a next one comes to be.
 
-A commit is one new manifest. All files that it names last before it is written, and it appears under its number all at
-once, or not at all where that number is taken. A crash therefore leaves the old state and some files that nobody names.
-Readers take no lock: a manifest and the files it names never change, except that in-place stores grow into room that no
-manifest shows. Vacuum removes manifests first and then the files that no kept one names, if we gave them their names.
+A commit appears under its number all at once, or not at all where that number is taken.
+All files that it names last before it is published.
+So a crash leaves the old state, and some files that nobody names.
 
-Knows files and parts. What a scheme's state or an owed operation means is not its business: those are plain JSON here.
+Readers take no lock: a commit and the files that it names never change,
+except that stores which grow in place write into room that no commit shows.
+Vacuum removes commits first and then the files that no kept one names, if we gave them their names.
+
+Knows files and their names, and of a commit only what `Commit` says.
 """
 
 from __future__ import annotations
 
 import contextlib
 import itertools
-import json
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
-from typing import Any, NamedTuple
-
-import xxhash
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from typing import Generic, Protocol, Self, TypeVar
 
 from wavedex.errors import (
     CommitUncertain,
@@ -28,10 +27,11 @@ from wavedex.errors import (
     NotOurs,
     WavedexError,
 )
-from wavedex.files import names as own_names
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import (
-    base_of,
+    DATA,
+    LOG,
+    STAGED,
     commit_of,
     draft_name,
     folder_of,
@@ -41,18 +41,11 @@ from wavedex.files.names import (
     manifest_name,
 )
 from wavedex.log.leases import leased_commits, take_lease, useless_leases
-from wavedex.log.ledger import Ledger, Segment
-from wavedex.plan.slot_set import NO_SLOTS, slots_to_json, union
-from wavedex.store.part import Part, Slots, check_claims, from_ranges, to_ranges
+from wavedex.plan.slot_set import ranges_of
 
-LOG, DATA, LOCK, STAGED = own_names.LOG, own_names.DATA, own_names.LOCK, own_names.STAGED
 STAGED_HOURS_KEPT = 24
 """How long files below `staged/` that no manifest names are taken for the work of tasks that are still running."""
-OPEN = "open"
-"""The name of the delta, beside the names that schemes give."""
 
-TOKENS_KEPT = 32
-"""Of how many commits a manifest has the tokens: so many may come, and it can still be told whether one follows another."""
 
 PARSED_MAX = 8
 """How many manifests are remembered as they were parsed: a write looks at the last few several times."""
@@ -63,308 +56,6 @@ RECENT = 4
 
 A file is first named by one of as many commits from the one in its name on.
 """
-
-BAD_JSON = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What text that should be JSON of a certain shape, and is not, can raise."""
-
-
-@dataclass(frozen=True)
-class SubIndex:
-    """A sub-index or temporary: the slots it covers, and its parts, shard by shard."""
-
-    slots: Slots
-    shards: tuple[tuple[Part, ...], ...]
-
-    @property
-    def parts(self) -> Iterator[Part]:
-        """All parts of all shards."""
-        return (part for parts in self.shards for part in parts)
-
-    @property
-    def is_over(self) -> bool:
-        """Whether there is no part of it any more."""
-        return not any(self.shards)
-
-    @property
-    def rows(self) -> int:
-        """The rows in its files."""
-        return sum(part.rows for part in self.parts)
-
-    @property
-    def rows_hidden(self) -> int:
-        """Those of them that do not count any more."""
-        return sum(part.hidden.rows for part in self.parts if part.hidden is not None)
-
-    @property
-    def bytes(self) -> int:
-        """The size of its files."""
-        return sum(part.bytes for part in self.parts)
-
-    @property
-    def commit(self) -> int | None:
-        """The last commit that wrote a file of its rows, told by their names; None where there is no such file."""
-        refs = (ref for part in self.parts for ref in part.files.values())
-        told = (commit_of(base_of(ref.name)) for ref in refs)
-        return max((commit for commit in told if commit is not None), default=None)
-
-    def to_json(self) -> dict[str, Any]:
-        """As a manifest holds it."""
-        shards = [[part.to_json() for part in parts] for parts in self.shards]
-        return {"slots": slots_to_json(self.slots), "shards": shards}
-
-    @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> SubIndex:
-        """The sub-index that a manifest holds."""
-        shards = tuple(tuple(map(Part.from_json, parts)) for parts in data["shards"])
-        return cls(from_ranges(data["slots"]), shards)
-
-
-@dataclass(frozen=True)
-class Progress:
-    """How far a stream has come: its last batch, and the ordinal before which nothing more is expected of it."""
-
-    batch: int
-    watermark: int | None
-
-
-class Work(NamedTuple):
-    """What one commit was expected to write, and what it wrote; `newest` was the newest slot then.
-
-    `planned_rows` are the rows that its plan let expect, which later commits of its kind are foretold by.
-    """
-
-    commit: int
-    operation: str
-    newest: int | None
-    predicted_bytes: int
-    written_bytes: int
-    planned_rows: int = 0
-
-
-class Pace(NamedTuple):
-    """How far a stream had come when updates began, from when on it went on from there, and its slowest rate."""
-
-    first: int
-    since: float
-    slowest: float
-
-
-class Arrivals(NamedTuple):
-    """How far streams had come in one update, or in some that followed one another: the last of them at `now`.
-
-    By the names of streams: the newest position, how many rows come to an ordinal of time, and the pace of all of them.
-    """
-
-    now: int
-    positions: Mapping[str, int]
-    rates: Mapping[str, float]
-    paces: Mapping[str, Pace]
-
-    @classmethod
-    def from_json(cls, data: Sequence[Any]) -> Arrivals:
-        """What a manifest holds."""
-        now, positions, rates, paces = data
-        return cls(now, positions, rates, {name: Pace(*pace) for name, pace in paces.items()})
-
-
-@dataclass(frozen=True)
-class Manifest:
-    """The state of an index after one commit.
-
-    `state` is the scheme's, None while the index is new; `owed` the operations of a preparation that was not done yet;
-    `batch` is what the last append was known by, the rows that it pushed out again included; `delivered` says for each slot of the window which rows it was appended with, `rows` how many rows each slot has that
-    is in a sub-index: both stand in the `ledger`; `totals` counts since the beginning. `open` is the delta: what streams brought for slots that are
-    not sealed yet. `streams` has the last batch and the watermark of every stream that feeds the index, by its name;
-    `marks` says how far a source that is read piece by piece has come, by the name of the last piece. `settings` has what
-    migrations have changed of the definition, and `draining` the sub-indexes of the layout before, which stay until their
-    slots are over. `work` says of the last transitions what was expected and what was written. `floor` is the oldest
-    commit that may be kept: those before it have rows that were erased. Where rows have lifetimes of their own, `now` is
-    the instant of the last refresh, as an ordinal. Where windows are counted, `arrivals` says how far the streams had come at
-    each refresh of which there are rows, and `drained_at` how far when sub-indexes began to drain. `tokens` are those of
-    the last commits, its own the last: no two attempts have the same, so that no two manifests have the same bytes. `definition` is the
-    checksum of what the index was created as.
-    """
-
-    commit: int
-    operation: str
-    written_at: str
-    state: Mapping[str, Any] | None = None
-    indexes: Mapping[str, SubIndex] = field(default_factory=dict)
-    temps: Mapping[str, SubIndex] = field(default_factory=dict)
-    owed: tuple[Mapping[str, Any], ...] = ()
-    batch: str = ""
-    ledger: Ledger = field(default_factory=Ledger)
-    totals: Mapping[str, int] = field(default_factory=dict)
-    open: SubIndex | None = None
-    streams: Mapping[str, Progress] = field(default_factory=dict)
-    marks: Mapping[str, str] = field(default_factory=dict)
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    draining: Mapping[str, SubIndex] = field(default_factory=dict)
-    work: tuple[Work, ...] = ()
-    floor: int = 0
-    now: int | None = None
-    arrivals: tuple[Arrivals, ...] = ()
-    drained_at: Mapping[str, int] = field(default_factory=dict)
-    tokens: tuple[str, ...] = ()
-    definition: str = ""
-
-    def follows(self, other: Manifest) -> bool | None:
-        """Whether it is another manifest, or came to be on top of it; None where that is too long ago to tell."""
-        commits = self.commit - other.commit
-        if commits < 0:
-            return False
-        return self.tokens[-1 - commits] == other.tokens[-1] if commits < len(self.tokens) else None
-
-    @property
-    def shown(self) -> dict[str, SubIndex]:
-        """What readers look at: the sub-indexes, those that drain, and the delta."""
-        delta = {} if self.open is None else {OPEN: self.open}
-        return {**self.indexes, **self.draining, **delta}
-
-    @property
-    def everything(self) -> dict[str, SubIndex]:
-        """Sub-indexes, temporaries and the delta."""
-        return {**self.shown, **self.temps}
-
-    @property
-    def open_slots(self) -> Slots:
-        """The slots that are not sealed yet."""
-        return NO_SLOTS if self.open is None else self.open.slots
-
-    @property
-    def away(self) -> Slots:
-        """The slots whose rows lie in sub-indexes that drain, whatever the scheme's state says."""
-        return union(sub.slots for sub in self.draining.values())
-
-    @property
-    def held_slots(self) -> Slots:
-        """The slots that are in a sub-index, with or without rows; of those that drain, while there are any."""
-        subs = (
-            sub for name, sub in self.shown.items() if name not in self.draining or not sub.is_over
-        )
-        return union(sub.slots for sub in subs)
-
-    @property
-    def files(self) -> dict[str, FileRef]:
-        """Every file that it names."""
-        subs = self.everything.values()
-        data = {ref.name: ref for sub in subs for part in sub.parts for ref in part.all_files}
-        return {**data, **{each.file.name: each.file for each in self.ledger.segments}}
-
-    @property
-    def rows(self) -> Mapping[int, int]:
-        """How many rows each slot has. COST: that of the whole ledger."""
-        return self.ledger.all_rows
-
-    @property
-    def delivered(self) -> Mapping[int, str]:
-        """What each slot was delivered with. COST: that of the whole ledger."""
-        return self.ledger.all_delivered
-
-    def only(self, shard: int, name: str | None = None) -> Manifest:
-        """What a reader of one shard must know, of all sub-indexes or of one: enough to read, and not to write."""
-        shown = {
-            each: SubIndex(
-                sub.slots, tuple(p if n == shard else () for n, p in enumerate(sub.shards))
-            )
-            for each, sub in self.shown.items()
-            if name in (None, each)
-        }
-        slots = (
-            SubIndex(self.open_slots, ((),) * len(next(iter(shown.values())).shards))
-            if shown
-            else None
-        )
-        return replace(
-            self,
-            state=None if self.state is None else {"newest": self.state["newest"]},
-            open=shown.pop(OPEN, slots),
-            indexes=shown,
-            temps={},
-            draining={},
-            owed=(),
-            ledger=Ledger(),
-            work=(),
-            tokens=(),
-        )
-
-    def to_bytes(self) -> bytes:
-        """The content of its file: JSON, with a checksum over the rest."""
-        body = {
-            "commit": self.commit,
-            "operation": self.operation,
-            "written_at": self.written_at,
-            "state": self.state,
-            "indexes": {name: sub.to_json() for name, sub in self.indexes.items()},
-            "temps": {name: sub.to_json() for name, sub in self.temps.items()},
-            "owed": list(self.owed),
-            "batch": self.batch,
-            "delivered": {str(slot): rows for slot, rows in sorted(self.ledger.delivered.items())},
-            "rows": {str(slot): count for slot, count in sorted(self.ledger.rows.items())},
-            "ledger": [segment.to_json() for segment in self.ledger.segments],
-            "totals": dict(self.totals),
-            "open": None if self.open is None else self.open.to_json(),
-            "streams": {name: asdict(progress) for name, progress in self.streams.items()},
-            "marks": dict(self.marks),
-            "settings": dict(self.settings),
-            "draining": {name: sub.to_json() for name, sub in self.draining.items()},
-            "work": [list(done) for done in self.work],
-            "floor": self.floor,
-            "now": self.now,
-            "arrivals": [list(each) for each in self.arrivals],
-            "drained_at": dict(self.drained_at),
-            "tokens": list(self.tokens),
-            "definition": self.definition,
-        }
-        text = json.dumps(body, separators=(",", ":"))
-        checksum = xxhash.xxh64_hexdigest(text.encode())
-        return f'{{"checksum":"{checksum}","manifest":{text}}}\n'.encode()
-
-    @classmethod
-    def from_bytes(cls, data: bytes, name: str, files: AnyFiles | None = None) -> Manifest:
-        """The manifest in a file's content. Raises Damaged where it is not what was written.
-
-        The rest of its ledger is read from `files` when it is asked for.
-        """
-        try:
-            text = data.decode()
-            outer = json.loads(text)
-            body, checksum = outer["manifest"], outer["checksum"]
-            inner = text[text.index('"manifest":') + len('"manifest":') : text.rindex("}")]
-            if xxhash.xxh64_hexdigest(inner.encode()) != checksum:
-                raise ValueError("its checksum is another")
-            check_claims(body)
-            return cls(
-                commit=body["commit"],
-                operation=body["operation"],
-                written_at=body["written_at"],
-                state=body["state"],
-                indexes={name: SubIndex.from_json(sub) for name, sub in body["indexes"].items()},
-                temps={name: SubIndex.from_json(sub) for name, sub in body["temps"].items()},
-                owed=tuple(body["owed"]),
-                batch=body["batch"],
-                ledger=Ledger(
-                    {int(slot): rows for slot, rows in body["delivered"].items()},
-                    {int(slot): count for slot, count in body["rows"].items()},
-                    tuple(map(Segment.from_json, body["ledger"])),
-                    files,
-                ),
-                totals=body["totals"],
-                open=None if body["open"] is None else SubIndex.from_json(body["open"]),
-                streams={name: Progress(**data) for name, data in body["streams"].items()},
-                marks=body["marks"],
-                settings=body["settings"],
-                draining={name: SubIndex.from_json(sub) for name, sub in body["draining"].items()},
-                work=tuple(Work(*done) for done in body["work"]),
-                floor=body["floor"],
-                now=body["now"],
-                arrivals=tuple(map(Arrivals.from_json, body["arrivals"])),
-                drained_at=body["drained_at"],
-                tokens=tuple(body["tokens"]),
-                definition=body["definition"],
-            )
-        except BAD_JSON as error:
-            raise Damaged(f"{name} is no manifest ({error})") from error
 
 
 def commits_in(names: Iterable[str]) -> list[int]:
@@ -392,7 +83,7 @@ class Kept:
     """
 
     def __init__(self, commits: Sequence[int], whole: bool) -> None:
-        runs = [] if whole else to_ranges(commits)
+        runs = [] if whole else ranges_of(commits)
         recent = commits[-RECENT:]
         self.count, self.oldest = len(commits), commits[0]
         self.asked = {*commits} if whole else {*recent, *(edge for run in runs for edge in run)}
@@ -407,12 +98,43 @@ class Kept:
         return names
 
 
-class Log:
-    """The manifests of one index."""
+class Commit(Protocol):
+    """What can be committed: whatever has a number, an instant, files, and bytes that no other attempt has."""
 
-    def __init__(self, files: AnyFiles) -> None:
+    @property
+    def commit(self) -> int:
+        """Its number."""
+
+    @property
+    def written_at(self) -> str:
+        """When, in ISO format and UTC."""
+
+    @property
+    def floor(self) -> int:
+        """The oldest commit that may be kept."""
+
+    @property
+    def files(self) -> Mapping[str, FileRef]:
+        """Every file that it names."""
+
+    def to_bytes(self) -> bytes:
+        """The content of its file."""
+
+    def follows(self, other: Self) -> bool | None:
+        """Whether it is the other one, or came to be on top of it; None where that cannot be told."""
+
+
+M = TypeVar("M", bound=Commit)
+
+
+class Journal(Generic[M]):
+    """The commits below one folder."""
+
+    def __init__(self, files: AnyFiles, parse: Callable[[bytes, str, AnyFiles], M]) -> None:
+        """`parse` makes a commit of the content of its file, its name, and the files it may look at; it raises Damaged."""
         self.files = files
-        self._parsed: dict[int, tuple[bytes, Manifest]] = {}
+        self._parse = parse
+        self._parsed: dict[int, tuple[bytes, M]] = {}
         self._unlisted = sys.maxsize
 
     def commits(self) -> list[int]:
@@ -423,7 +145,7 @@ class Log:
         """The number of the oldest commit that is kept."""
         return self.commits()[0]
 
-    def latest(self) -> Manifest:
+    def latest(self) -> M:
         """The newest manifest."""
         while True:
             commits = self.commits()
@@ -436,7 +158,7 @@ class Log:
             except FileNotFoundError:
                 continue  # It was vacuumed after a newer one had come; look again.
 
-    def read(self, commit: int) -> Manifest:
+    def read(self, commit: int) -> M:
         """The manifest of a commit. Raises FileNotFoundError where it is not kept.
 
         COST: the file is read each time; it is parsed only if it is none of the last few.
@@ -445,19 +167,19 @@ class Log:
         data = self.files.read(name)
         known = self._parsed.pop(commit, None)
         if known is None or known[0] != data:
-            known = data, Manifest.from_bytes(data, name, self.files)
+            known = data, self._parse(data, name, self.files)
             if known[1].commit != commit:
                 raise Damaged(f"{name} is the manifest of commit {known[1].commit}")
         self._remember(*known)
         return known[1]
 
-    def _remember(self, data: bytes, manifest: Manifest) -> None:
+    def _remember(self, data: bytes, manifest: M) -> None:
         self._parsed[manifest.commit] = data, manifest
         if len(self._parsed) > PARSED_MAX:
             # Others may be reading at the same time, and be faster.
             self._parsed.pop(next(iter(self._parsed.copy())), None)
 
-    def commit(self, manifest: Manifest, token: str, after: Manifest | None = None) -> None:
+    def commit(self, manifest: M, token: str, after: M | None = None) -> None:
         """Publish the next manifest, the one `after` another.
 
         REQUIRES: the content of every file that it names lasts.
@@ -479,7 +201,7 @@ class Log:
                 self._settle(manifest, None)
         self._remember(data, manifest)
 
-    def _settle(self, manifest: Manifest, failure: Exception | None) -> None:
+    def _settle(self, manifest: M, failure: Exception | None) -> None:
         """See what came of a commit that failed, or that no lock guarded: raise it, unless it is in the log and lasts.
 
         Without a lock a writer may be so slow that its number is taken, vacuumed, and free again. Nobody will ever look
@@ -503,14 +225,14 @@ class Log:
             "changed; do it again on the new state."
         )
 
-    def _remove_stray(self, manifest: Manifest) -> None:
+    def _remove_stray(self, manifest: M) -> None:
         """Remove a manifest that is not in line with those that follow, if it is there."""
         name = manifest_name(manifest.commit)
         with contextlib.suppress(FileNotFoundError):
             if self.files.read(name) == manifest.to_bytes():
                 self.files.remove(name)
 
-    def holds(self, manifest: Manifest) -> bool | None:
+    def holds(self, manifest: M) -> bool | None:
         """Whether a commit is in the log, or one that came to be on top of it; None where that cannot be told."""
         try:
             while (newest := max(self.commits(), default=-1)) == manifest.commit:
@@ -631,7 +353,7 @@ class Log:
             self.files.remove(name)
         return unnamed
 
-    def _kept(self) -> list[Manifest]:
+    def _kept(self) -> list[M]:
         """The manifests that are kept. Where there is no lock, another vacuum may remove some while they are read.
 
         ENSURES: the newest is among them, since whatever comes after it names no other file that was there before.
@@ -642,7 +364,7 @@ class Log:
             if not commits or (found and found[-1].commit == commits[-1]):
                 return found
 
-    def find(self, commit: int) -> Manifest | None:
+    def find(self, commit: int) -> M | None:
         """The manifest of a commit; None where it is not kept."""
         try:
             return self.read(commit)

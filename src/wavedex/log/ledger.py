@@ -26,6 +26,7 @@ import xxhash
 from wavedex.errors import Damaged
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import check_part_file
+from wavedex.log.codec import PLAIN, Codec, kept, listed, numbered
 from wavedex.plan.slot_set import Slots, first_of, slots_before, slots_from, slots_of
 from wavedex.rows.arrays import read_arrays, write_arrays
 from wavedex.rows.arrow import to_numpy
@@ -73,9 +74,11 @@ class Lines(NamedTuple):
 class Ledger:
     """The lines of all slots as one commit has them: the latest ones, and segments, the oldest first."""
 
-    delivered: Mapping[int, str] = field(default_factory=dict)
-    rows: Mapping[int, int] = field(default_factory=dict)
-    segments: tuple[Segment, ...] = ()
+    delivered: Mapping[int, str] = kept(numbered(PLAIN), make=dict)
+    rows: Mapping[int, int] = kept(numbered(PLAIN), make=dict)
+    segments: tuple[Segment, ...] = kept(
+        listed(Codec(Segment.to_json, Segment.from_json)), default=()
+    )
     files: AnyFiles | None = field(default=None, compare=False, repr=False)
 
     def identity(self, slot: int) -> str | None:

@@ -16,20 +16,23 @@ from wavedex.plan.operations import (
     Copy,
     Delete,
     Drop,
+    Erase,
     Examine,
+    Hide,
     Insert,
     Layout,
     Merge,
     Operation,
     Plan,
     Rename,
+    Sift,
     apply,
     without,
 )
 from wavedex.plan.operations import from_json as operation_from_json
 from wavedex.plan.operations import to_json as operation_to_json
 from wavedex.plan.promise import Promise, cycle_of, promise
-from wavedex.plan.state import WaveState
+from wavedex.plan.state import State, WaveState
 from wavedex.plan.table import grid_table, plan_table
 from wavedex.plan.waves.catalogue import SCHEMES, options_of, scheme
 from wavedex.plan.waves.sizes import SizeRatio, size_ratio
@@ -44,9 +47,11 @@ __all__ = [
     "Copy",
     "Delete",
     "Drop",
+    "Erase",
     "Examine",
     "Grid",
     "GridState",
+    "Hide",
     "Insert",
     "Intervals",
     "Layout",
@@ -56,7 +61,9 @@ __all__ = [
     "Promise",
     "Rename",
     "Scheme",
+    "Sift",
     "SizeRatio",
+    "State",
     "Touched",
     "WaveState",
     "allowed",

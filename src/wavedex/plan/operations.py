@@ -6,6 +6,8 @@ stored as JSON, and (`apply`) what they do to a layout, which is the map from a 
 the slots it holds, its time-set. Two of them, `Merge` and `Amend`, leave the layout as it is:
 engines use them, no planner plans them. Two more, `Insert` and `Examine`, are for the grids of
 variable lifetimes (`wavedex.plan.grids.grid`), where a sub-index holds slots in which rows expire.
+Three more, `Erase`, `Hide` and `Sift`, take out single rows. Which rows those are is carried beside
+the operations, by whoever has them; here they are only referred to.
 
 Knows slot numbers and names only: never rows, files or the clock.
 """
@@ -143,8 +145,56 @@ class Examine:
         return f"examine({_braces(self.slots)}, {self.target})"
 
 
+@dataclass(frozen=True, slots=True)
+class Erase:
+    """Write `target` anew without the rows of the keys that come with the plan."""
+
+    target: str
+
+    def __str__(self) -> str:
+        return f"erase(keys, {self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Hide:
+    """Hide those rows of `target` that come with the plan, until it is written anew."""
+
+    target: str
+
+    def __str__(self) -> str:
+        return f"hide(rows, {self.target})"
+
+
+@dataclass(frozen=True, slots=True)
+class Sift:
+    """Let no row into `target`, and none stay that is written anew, which is not above all `floors`.
+
+    >>> print(Sift((("position", 17),), "I1"))
+    sift(position > 17, I1)
+    """
+
+    floors: tuple[tuple[str, int], ...]
+    target: str
+
+    def __str__(self) -> str:
+        above = " and ".join(f"{column} > {floor}" for column, floor in self.floors)
+        return f"sift({above}, {self.target})"
+
+
 Operation: TypeAlias = (
-    Build | Add | Delete | Copy | Rename | Drop | Merge | Amend | Insert | Examine
+    Build
+    | Add
+    | Delete
+    | Copy
+    | Rename
+    | Drop
+    | Merge
+    | Amend
+    | Insert
+    | Examine
+    | Erase
+    | Hide
+    | Sift
 )
 
 
@@ -165,6 +215,7 @@ _KINDS: dict[str, type[Any]] = {
     kind.__name__.lower(): kind
     for kind in (Build, Add, Delete, Copy, Rename, Drop, Merge, Amend, Insert, Examine)
 }
+"""Those that can be put off, and so are kept as JSON: they need nothing that is carried beside them."""
 _SLOTS_FIELDS = frozenset({"slots", "births"})
 
 
@@ -266,5 +317,5 @@ def _apply_one(layout: dict[str, Slots], operation: Operation) -> None:
         case Amend(slots, target) | Examine(slots, target):
             if not slots <= layout[target]:
                 raise AssertionError(f"{operation}: {target} does not hold all of them")
-        case Merge(_):
+        case Merge() | Erase() | Hide() | Sift():
             pass

@@ -14,10 +14,29 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 from wavedex.plan.operations import Layout, Operation, apply
 from wavedex.plan.slot_set import Slots, slots_from_json, slots_to_json, union
+
+
+class State(Protocol):
+    """What a planner remembers between two slots."""
+
+    @property
+    def newest(self) -> int:
+        """The slot that came last."""
+
+    @property
+    def indexes(self) -> Layout:
+        """The slots of each sub-index."""
+
+    @property
+    def layout(self) -> Layout:
+        """The slots of each sub-index and temporary."""
+
+    def to_json(self) -> dict[str, Any]:
+        """As a manifest holds it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,9 @@ from pyspark import SparkContext, TaskContext
 from pyspark.errors import PySparkException
 
 from wavedex.engine.base import Engine
-from wavedex.engine.task import Settled, ShardTask, Workshop, run_shard
+from wavedex.engine.execution import run_shard
+from wavedex.engine.task import Settled, ShardTask
+from wavedex.engine.workshop import Workshop
 from wavedex.errors import SparkFailed, WavedexError
 from wavedex.store.databases.server_address import Trust
 
@@ -68,7 +70,8 @@ def _answer(open_workshop: Callable[[], Workshop], task: ShardTask) -> Settled |
     """What a task sends back: the parts of its shard, or what is wrong."""
     context = TaskContext.get()
     assert context is not None
-    own = replace(task, token=f"{task.token}-{context.taskAttemptId():x}")
+    token = f"{task.attempt.token}-{context.taskAttemptId():x}"
+    own = replace(task, attempt=replace(task.attempt, token=token))
     try:
         return run_shard(open_workshop(), own)
     except _TOLD as error:

@@ -21,13 +21,13 @@ from pyspark.sql.types import ArrayType
 
 from wavedex import errors
 from wavedex.errors import WavedexError
-from wavedex.files.names import base_of, stem_prefix
+from wavedex.files.names import DATA, base_of, stem_prefix
 from wavedex.index.core.arrival import Arriving, Bring, arrive
 from wavedex.index.core.definition import Definition
 from wavedex.index.core.staged import Staged, clearing, gather, stage
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.wave.index import WaveIndex
-from wavedex.log.journal import DATA, Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.spark.engine import spark_errors
 from wavedex.spark.types import arrow_schema, spark_type
 from wavedex.store.databases.server_address import Trust

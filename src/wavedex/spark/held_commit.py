@@ -14,8 +14,8 @@ from dataclasses import dataclass
 
 from wavedex.errors import CommitGone, WavedexError
 from wavedex.index.opening import AnyIndex
-from wavedex.log.journal import Log, Manifest
 from wavedex.log.leases import LEASE_S
+from wavedex.log.manifest import Log, Manifest
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from wavedex.engine.base import Engine
 from wavedex.engine.local import LocalEngine
-from wavedex.engine.task import Workshop
+from wavedex.engine.workshop import Workshop
 from wavedex.errors import SchemaMismatch
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.lifetime.index import LifetimeIndex

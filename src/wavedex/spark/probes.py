@@ -25,7 +25,7 @@ from wavedex.index.core.definition import Definition
 from wavedex.index.lifetime.snapshot import shortened
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.reading.snapshot import Snapshot
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.rows.arrow import to_arrow, to_numpy
 from wavedex.rows.entries import EntrySpec
 from wavedex.rows.order import spread_ranges, stable_order

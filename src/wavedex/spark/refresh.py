@@ -26,7 +26,7 @@ from wavedex.index.lifetime.definition import At, LifeDefinition
 from wavedex.index.lifetime.feed import Seen, at_seen
 from wavedex.index.lifetime.index import LifetimeIndex
 from wavedex.index.lifetime.refresh import Refreshed
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.spark.engine import spark_errors
 from wavedex.spark.frames import check_frame, column, staging
 from wavedex.spark.opening import Path, on_spark

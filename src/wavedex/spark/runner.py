@@ -35,7 +35,7 @@ from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.wave.append import Appended
 from wavedex.index.wave.feed import Fed
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.pipelines.pipeline import AVAILABLE_NOW, Pipeline, check_against
 from wavedex.pipelines.toml_tables import line_of
 from wavedex.spark.appends import append
@@ -274,4 +274,4 @@ def _mark(pipeline: Pipeline, mark: str) -> str | None:
         index = open_index(pipeline.index.path)
     except NotAnIndex:
         return None
-    return Log(index.storage).latest().marks.get(mark)
+    return Log(index.storage).latest().sources.marks.get(mark)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -269,10 +269,13 @@ def split_keys(kind: KeyType, keys: pa.Array, shards: int) -> dict[int, tuple[pa
 
 @dataclass(frozen=True)
 class Share:
-    """The rows of a batch that belong to one shard, copied out of it when they are asked for; `places` None are all."""
+    """The rows of a batch that belong to one shard, copied out of it when they are asked for."""
 
     source: pa.RecordBatch
     places: npt.NDArray[np.int64] | None = None
+    """Which rows of the source they are; None for all."""
+    source_slots: npt.NDArray[np.int64] | None = None
+    """The slot of each row of the source, where it is known."""
 
     @property
     def num_rows(self) -> int:
@@ -283,19 +286,30 @@ class Share:
         """The rows. COST: a copy of them."""
         return self.source if self.places is None else self.source.take(to_arrow(self.places))
 
-    def __reduce__(self) -> tuple[type[Share], tuple[pa.RecordBatch]]:
+    @property
+    def slots(self) -> npt.NDArray[np.int64]:
+        """The slot of each of them. REQUIRES: those of the batch were known."""
+        assert self.source_slots is not None
+        return self.source_slots if self.places is None else self.source_slots[self.places]
+
+    def __reduce__(self) -> tuple[type[Share], tuple[Any, ...]]:
         # What is sent to another process is these rows alone.
-        return Share, (self.batch(),)
+        return Share, (self.batch(), None, None if self.source_slots is None else self.slots)
 
 
-def split_by_shard(batch: pa.RecordBatch, spec: EntrySpec, shards: int) -> list[Share]:
-    """The rows of each shard, perhaps none. COST: a sort by shard."""
+def split_by_shard(
+    batch: pa.RecordBatch,
+    spec: EntrySpec,
+    shards: int,
+    slots: npt.NDArray[np.int64] | None = None,
+) -> list[Share]:
+    """The rows of each shard, perhaps none; `slots` are those of the rows. COST: a sort by shard."""
     if shards == 1:
-        return [Share(batch)]
+        return [Share(batch, None, slots)]
     owners = shard_of(spec.key_type.hash_array(spec.keys(batch)), shards)
     order = stable_order(owners)
     bounds = owners[order].searchsorted(range(shards + 1)).tolist()
     return [
-        Share(batch, None if stop - start == batch.num_rows else order[start:stop])
+        Share(batch, None if stop - start == batch.num_rows else order[start:stop], slots)
         for start, stop in pairwise(bounds)
     ]

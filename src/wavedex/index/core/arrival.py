@@ -21,7 +21,7 @@ import pyarrow.types as pt
 from wavedex import slots as slotting
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
 from wavedex.index.core.definition import PLAIN, Definition
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.plan.slot_set import slots_of
 from wavedex.rows import compute as pc
 from wavedex.rows.arrow import empty_batch, to_arrow, to_numpy

@@ -13,12 +13,12 @@ from pathlib import Path
 from wavedex.errors import AlreadyExists, BadDefinition, ConcurrentWrite, NotAnIndex
 from wavedex.files import names
 from wavedex.files.contract import AnyFiles
-from wavedex.files.names import DEFINITION
+from wavedex.files.names import DATA, DEFINITION, LOCK, LOG
 from wavedex.files.spread import SpreadFiles
 from wavedex.index.core.definition import Definition, read_definition
 from wavedex.index.core.roots import all_files
 from wavedex.index.core.surroundings import Surroundings
-from wavedex.log.journal import DATA, LOCK, LOG, Log, Manifest
+from wavedex.log.manifest import Log, Manifest
 
 
 def create_at(

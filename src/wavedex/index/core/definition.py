@@ -22,7 +22,8 @@ import pyarrow as pa
 import xxhash
 
 from wavedex import slots
-from wavedex.engine.technique import Technique, technique
+from wavedex.engine.technique import Technique
+from wavedex.engine.techniques import technique
 from wavedex.errors import (
     BadDefinition,
     Damaged,
@@ -32,8 +33,9 @@ from wavedex.errors import (
 )
 from wavedex.files.contract import AnyFiles, needs_local_disk
 from wavedex.files.names import DEFINITION
-from wavedex.log.journal import BAD_JSON, Manifest, SubIndex
-from wavedex.plan import Layout, Operation, apply, operation_from_json
+from wavedex.log.codec import BAD_JSON
+from wavedex.log.manifest import Manifest, SubIndex
+from wavedex.plan import Operation, State, apply, operation_from_json
 from wavedex.plan.slot_set import SPAN_MAX
 from wavedex.rows.entries import EntrySpec
 from wavedex.store.formats import Format, find_format
@@ -41,8 +43,10 @@ from wavedex.store.part import Part, Slots
 from wavedex.store.room import Sizes
 from wavedex.store.shard import Range, Shard
 
-FORMAT = 5
-"""The format version that this code writes. Readers refuse any other."""
+FORMAT = 6
+"""The format version that this code writes."""
+OLDEST_FORMAT = 5
+"""The oldest that it reads: in format 5 manifests have the same under other names."""
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """What views are kept as."""
 CHANGE_COLUMN = "_change"
@@ -52,25 +56,6 @@ COMMIT_COLUMN = "_commit"
 
 Target = tuple[Shard, Range | None]
 """A shard to ask, and the ordinals in which its rows count; None for all of them."""
-
-
-class State(Protocol):
-    """What a planner remembers between two slots."""
-
-    @property
-    def newest(self) -> int:
-        """The slot that came last."""
-
-    @property
-    def indexes(self) -> Layout:
-        """The slots of each sub-index."""
-
-    @property
-    def layout(self) -> Layout:
-        """The slots of each sub-index and temporary."""
-
-    def to_json(self) -> dict[str, Any]:
-        """As a manifest holds it."""
 
 
 class View(Protocol):
@@ -169,10 +154,15 @@ class Definition(ABC):
         self,
         state: State | None,
         draining: Mapping[str, SubIndex],
-        since: Mapping[str, int],
-        came: Mapping[str, int],
+        own: Mapping[str, Any],
     ) -> dict[str, SubIndex]:
-        """What is left of sub-indexes that drain since a migration, when streams had come to `since`, to `came` now."""
+        """What is left of sub-indexes that drain; `own` is what the kind keeps in the manifest."""
+
+    def own_after(
+        self, own: Mapping[str, Any], draining: Mapping[str, SubIndex]
+    ) -> Mapping[str, Any]:
+        """What the kind keeps in the manifest, once it is known what still drains."""
+        return own
 
     @abstractmethod
     def layout_findings(self, manifest: Manifest) -> Iterable[str]:
@@ -348,10 +338,10 @@ def read_definition(kinds: Iterable[type[Definition]], data: bytes, name: str) -
             f"{name} has format {version}; this version of Wavedex reads up to {FORMAT}. "
             "Install a newer Wavedex."
         )
-    if version < FORMAT:
+    if version < OLDEST_FORMAT:
         raise OlderFormat(
             f"{name} has format {version}, which only the Wavedex that wrote it reads; this one reads "
-            f"{FORMAT}. Append the same rows to a new index."
+            f"{OLDEST_FORMAT} to {FORMAT}. Append the same rows to a new index."
         )
     for kind in kinds:
         if body.get("kind") == kind.kind:

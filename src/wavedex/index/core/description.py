@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wavedex.index.core.definition import Definition
-from wavedex.log.journal import Manifest, SubIndex
+from wavedex.log.manifest import Manifest, SubIndex
 
 
 def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
@@ -32,7 +32,7 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
         "open": None if manifest.open is None else _describe(manifest.open),
         "streams": {
             name: {"batch": progress.batch, "watermark": progress.watermark}
-            for name, progress in manifest.streams.items()
+            for name, progress in manifest.sources.streams.items()
         },
         "preparation_owed": bool(manifest.owed),
         "totals": dict(manifest.totals),

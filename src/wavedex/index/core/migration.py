@@ -10,7 +10,7 @@ from wavedex.errors import BadDefinition
 from wavedex.index.core.arrival import Arriving, nothing
 from wavedex.index.core.definition import Definition
 from wavedex.index.core.writer import D, Writer
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.store.part import Part
 
 STRATEGIES = ("rebuild", "drain")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from wavedex.errors import RootMissing
 from wavedex.files.contract import AnyFiles
-from wavedex.files.names import folder_of
+from wavedex.files.names import DATA, folder_of
 from wavedex.files.spread import SpreadFiles
 from wavedex.index.core.definition import Definition
 from wavedex.index.core.surroundings import Surroundings
-from wavedex.log.journal import DATA, Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.plan.slot_set import union
 from wavedex.slots import Slotting
 from wavedex.store.part import to_ranges

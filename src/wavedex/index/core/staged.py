@@ -14,13 +14,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.engine.technique import born_in
+from wavedex.engine.workbench import born_in
 from wavedex.errors import CommitUncertain, ConcurrentWrite
 from wavedex.files.contract import AnyFiles
 from wavedex.files.names import base_of, brought_stem, folder_of
 from wavedex.index.core.arrival import NO_ROWS, Arriving, Found, arrive, no_keys, nothing
 from wavedex.index.core.definition import Definition
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.rows.pieces import Pieces
 from wavedex.slots import distinct
 from wavedex.store.checks import CheckedParts

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from wavedex.engine.base import Engine
 from wavedex.engine.local import LocalEngine
-from wavedex.engine.task import Workshop
+from wavedex.engine.workshop import Workshop
 from wavedex.files.address import files_at
 from wavedex.files.contract import AnyFiles
 

@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from wavedex.errors import AnotherStream, BadDefinition, StreamOutOfStep
-from wavedex.log.journal import Manifest, Progress
+from wavedex.log.manifest import Manifest
+from wavedex.log.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,13 @@ def turn_of(stream: Any, number: Any, takes_over: bool) -> Turn:
 
 def check_turn(manifest: Manifest, turn: Turn) -> Progress | None:
     """The progress of the stream, if it has any. Raises AnotherStream or StreamOutOfStep."""
-    progress = manifest.streams.get(turn.stream)
+    progress = manifest.sources.streams.get(turn.stream)
     if progress is not None and turn.number in (progress.batch, progress.batch + 1):
         return progress
     if turn.takes_over:
         return None
-    if progress is None and manifest.streams:
-        other, its = next(iter(manifest.streams.items()))
+    if progress is None and manifest.sources.streams:
+        other, its = next(iter(manifest.sources.streams.items()))
         raise AnotherStream(
             f"The index is fed by the stream {other}, which has come to batch {its.batch}. Stop one of the two; "
             "if that one is over for good, let this one take over (takeover=True), and see that its source "

@@ -14,7 +14,7 @@ import numpy as np
 from wavedex.errors import Damaged, NotOurs, WavedexError
 from wavedex.files.contract import AnyFiles
 from wavedex.index.core.definition import Definition
-from wavedex.log.journal import Manifest, SubIndex
+from wavedex.log.manifest import Manifest, SubIndex
 from wavedex.plan.slot_set import slots_of, union
 from wavedex.store.formats import open_shard
 from wavedex.store.part import Part

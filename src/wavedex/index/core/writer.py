@@ -12,10 +12,10 @@ from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
-import pyarrow as pa
-
-from wavedex.cost.forecast import bytes_to_write, rows_to_write
-from wavedex.engine.task import Workshop
+from wavedex.cost.forecast import Forecast, bytes_to_write, rows_to_write
+from wavedex.engine.base import Drafted
+from wavedex.engine.change import Attempt, Change, Rows
+from wavedex.engine.workshop import Workshop
 from wavedex.errors import (
     CommitUncertain,
     ConcurrentWrite,
@@ -25,27 +25,14 @@ from wavedex.errors import (
     WavedexError,
 )
 from wavedex.files.contract import AnyFiles
-from wavedex.files.names import base_of
-from wavedex.index.core.arrival import Arriving, nothing
-from wavedex.index.core.definition import Definition, State, owed_by
+from wavedex.files.names import DATA, LOCK, LOG, STAGED, base_of
+from wavedex.index.core.arrival import nothing
+from wavedex.index.core.definition import Definition, owed_by
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.surroundings import Surroundings
-from wavedex.log.journal import (
-    DATA,
-    LOCK,
-    LOG,
-    OPEN,
-    STAGED,
-    TOKENS_KEPT,
-    Arrivals,
-    Log,
-    Manifest,
-    Progress,
-    SubIndex,
-    Work,
-)
 from wavedex.log.ledger import Ledger
-from wavedex.plan import Merge, Operation, operation_to_json
+from wavedex.log.manifest import OPEN, TOKENS_KEPT, Log, Manifest, SubIndex, Work
+from wavedex.plan import Merge, Operation, State, operation_to_json
 from wavedex.plan.slot_set import Slots, slots_of
 from wavedex.store.formats import Format, find_format
 from wavedex.store.part import Part
@@ -138,126 +125,112 @@ class Writer(Generic[D]):
         """The planner's state once more rows have come for some slots, or fewer are left."""
         return self.definition.state_of(manifest)
 
-    def commit(
-        self,
-        manifest: Manifest,
-        operation: str,
-        operations: Sequence[Operation],
-        state: State | None,
-        rows: Arriving,
-        *,
-        owed: Sequence[Operation] = (),
-        batch: str | None = None,
-        delivered: Mapping[int, str] | None = None,
-        counts: Mapping[str, int] | None = None,
-        streams: Mapping[str, Progress] | None = None,
-        marks: Mapping[str, str] | None = None,
-        settings: Mapping[str, Any] | None = None,
-        erased: pa.Array | None = None,
-        gone: Mapping[int, int] | None = None,
-        floor: int | None = None,
-        now: int | None = None,
-        arrivals: tuple[Arrivals, ...] | None = None,
-        hides: Mapping[int, Mapping[tuple[str, int], pa.RecordBatch]] | None = None,
-        floors: Mapping[str, int] | None = None,
-    ) -> Manifest:
-        """Write what the operations ask for and commit it; what is not given stays as it was.
-
-        `erased` are keys whose rows are left out of everything, `gone` how many rows of each slot those are, and `floor` is
-        the oldest commit that may be kept from then on. `hides` are rows to hide and `floors` say which are over, as the
-        engine has them; `now` and `arrivals` are noted. `delivered` is what new slots were delivered with.
-        """
-        planned = 0
-        if operation in WORK_RECORDED:
-            planned = self._plan_rows(operations, manifest, rows)
-        expected = bytes_to_write(
-            planned, operation, manifest.work, self.definition.cycle, bytes_a_row(manifest, rows)
-        )
-        token = self._surroundings.token()
-        with self._keeping_up():
-            subs, handed = self._engine.run(
-                operations,
-                manifest,
-                rows,
-                self._log.oldest() if self.definition.technique.writes_into_files else 0,
-                token,
-                erased=erased,
-                hides=hides,
-                floors=floors,
-            )
-        held = {} if state is None else {name: subs.pop(name) for name in state.indexes}
-        delta = subs.pop(OPEN, None)
-        old = {name: subs.pop(name) for name in manifest.draining}
-        arrivals = manifest.arrivals if arrivals is None else arrivals
-        came = arrivals[-1].positions if arrivals else {}
-        draining = self.definition.drained(state, old, manifest.drained_at, came)
-        following = Manifest(
+    def commit(self, manifest: Manifest, change: Change) -> Manifest:
+        """Carry out a change and commit it; what its notes leave out stays as it was."""
+        into_files = self.definition.technique.writes_into_files
+        attempt = Attempt(
             commit=manifest.commit + 1,
-            operation=operation,
-            written_at=self._surroundings.now().isoformat(),
-            state=None if state is None else state.to_json(),
-            indexes=held,
-            temps=subs,
-            owed=tuple(map(operation_to_json, (*owed, *self._merges(held, draining, delta)))),
-            batch=manifest.batch if batch is None else batch,
-            totals=add_counts(manifest.totals, counts or {}),
-            open=delta if delta is not None and delta.slots else None,
-            streams=manifest.streams if streams is None else streams,
-            marks={**manifest.marks, **(marks or {})},
-            settings=manifest.settings if settings is None else settings,
-            draining=draining,
-            work=manifest.work,
-            floor=manifest.floor if floor is None else floor,
-            now=manifest.now if now is None else now,
-            arrivals=arrivals,
-            drained_at=manifest.drained_at if draining else {},
-            tokens=(*manifest.tokens, token)[-TOKENS_KEPT:],
-            definition=self._created.checksum,
+            token=self._surroundings.token(),
+            oldest_kept=self._log.oldest() if into_files else 0,
         )
+        with self._keeping_up():
+            drafted = self._engine.draft(change, manifest, attempt)
+            forecast = self._foretell(manifest, change, drafted)
+            subs, handed = self._engine.run(drafted)
+        following = self._following(manifest, change, subs, attempt)
         ledger = replace(
             manifest.ledger,
-            rows=add_counts(add_counts(manifest.ledger.rows, rows.counts), gone or {}),
-            delivered={**manifest.ledger.delivered, **(delivered or {})},
+            rows=add_counts(
+                add_counts(manifest.ledger.rows, change.rows.counts), change.notes.gone
+            ),
+            delivered={**manifest.ledger.delivered, **change.notes.delivered},
         )
         try:
-            following = replace(following, ledger=self._noted(following, ledger, token))
-            work = self._work(manifest, following, handed, expected, planned)
+            following = replace(following, ledger=self._noted(following, ledger, attempt.token))
+            work = self._work(manifest, following, handed, forecast)
             following = replace(following, work=work)
-            self._log.commit(following, token, manifest)
+            self._log.commit(following, attempt.token, manifest)
         except CommitUncertain:
             raise
         except BaseException as error:
             # An interrupt can come after the manifest has, or where there is no lock before it; its files must stay then.
             is_over = self._files.is_local or isinstance(error, Exception)
             if is_over and self._log.holds(following) is False:
-                self._engine.discard(following.commit, token)
+                self._engine.discard(attempt)
             raise
         self._commit = following.commit
         return following
+
+    def _following(
+        self,
+        manifest: Manifest,
+        change: Change,
+        subs: dict[str, SubIndex],
+        attempt: Attempt,
+    ) -> Manifest:
+        """The manifest after a change, but for what is noted of slots and of the work."""
+        state, notes = change.state, change.notes
+        held = {} if state is None else {name: subs.pop(name) for name in state.indexes}
+        delta = subs.pop(OPEN, None)
+        old = {name: subs.pop(name) for name in manifest.draining}
+        own = manifest.own if notes.own is None else notes.own
+        draining = self.definition.drained(state, old, own)
+        owed = (*change.owed, *self._merges(held, draining, delta))
+        return Manifest(
+            commit=attempt.commit,
+            operation=change.name,
+            written_at=self._surroundings.now().isoformat(),
+            state=None if state is None else state.to_json(),
+            indexes=held,
+            temps=subs,
+            draining=draining,
+            open=delta if delta is not None and delta.slots else None,
+            owed=tuple(map(operation_to_json, owed)),
+            batch=manifest.batch if notes.batch is None else notes.batch,
+            totals=add_counts(manifest.totals, notes.totals),
+            sources=manifest.sources.and_then(notes.sources),
+            settings=manifest.settings if notes.settings is None else notes.settings,
+            work=manifest.work,
+            floor=manifest.floor if notes.floor is None else notes.floor,
+            own=self.definition.own_after(own, draining),
+            tokens=(*manifest.tokens, attempt.token)[-TOKENS_KEPT:],
+            definition=self._created.checksum,
+        )
 
     def _noted(self, following: Manifest, ledger: Ledger, token: str) -> Ledger:
         """What is noted of slots; nothing, unless a kind of index has a use for it."""
         return Ledger()
 
-    def _plan_rows(
-        self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving
-    ) -> int:
-        """How many rows the operations should write."""
-        arriving = slots_of(rows.summary)
-        counts = rows.counts
+    def _foretell(self, manifest: Manifest, change: Change, drafted: Drafted) -> Forecast:
+        """What a change should write, from its drafts."""
+        if change.name not in WORK_RECORDED:
+            return Forecast(0, 0)
+        rows = self._plan_rows(manifest, change, drafted)
+        size = bytes_to_write(
+            rows,
+            change.name,
+            manifest.work,
+            self.definition.cycle,
+            bytes_a_row(manifest, change.rows),
+        )
+        return Forecast(rows, size)
+
+    def _plan_rows(self, manifest: Manifest, change: Change, drafted: Drafted) -> int:
+        """How many rows a change should write."""
+        counts = change.rows.counts
+        arriving = slots_of(counts)
 
         def total(slots: Slots) -> int:
             return manifest.ledger.total(slots) + sum(counts[each] for each in arriving & slots)
 
-        return rows_to_write(self.definition.technique, operations, manifest, total, arriving)
+        return rows_to_write(self.workshop, drafted.tasks, total)
 
     def _work(
         self,
         before: Manifest,
         following: Manifest,
         handed: Mapping[str, int],
-        expected: int,
-        planned: int,
+        forecast: Forecast,
     ) -> tuple[Work, ...]:
         """What is remembered of the work of the last transitions and preparations."""
         if following.operation not in WORK_RECORDED:
@@ -271,7 +244,9 @@ class Writer(Generic[D]):
         )
         written = sum(handed.values()) + others
         newest = None if following.state is None else following.state["newest"]
-        done = Work(following.commit, following.operation, newest, expected, written, planned)
+        done = Work(
+            following.commit, following.operation, newest, forecast.bytes, written, forecast.rows
+        )
         return (*before.work, done)[-WORK_KEPT:]
 
     def _merges(
@@ -303,18 +278,19 @@ class Writer(Generic[D]):
         """Do what is owed, in a commit of its own, and return the manifest after it."""
         if not manifest.owed:
             return manifest
-        return self.commit(
-            manifest,
-            "prepare",
-            owed_by(manifest),
-            self.definition.state_of(manifest),
-            nothing(self.definition),
+        return self.commit(manifest, self._preparation(manifest, owed_by(manifest)))
+
+    def _preparation(self, manifest: Manifest, operations: Sequence[Operation]) -> Change:
+        return Change(
+            name="prepare",
+            state=self.definition.state_of(manifest),
+            rows=nothing(self.definition),
+            operations=tuple(operations),
         )
 
     def _forget(self, manifest: Manifest) -> None:
         """Write anew, in a commit of its own, the parts whose files hold slots that are over and not shown any more."""
-        state = self.definition.state_of(manifest)
-        if state is None or not self.definition.forgets:
+        if manifest.state is None or not self.definition.forgets:
             return
         live = frozenset().union(*(sub.slots for sub in manifest.shown.values()))
         stale = [
@@ -323,7 +299,7 @@ class Writer(Generic[D]):
             if any(not part.held - part.shown <= live for part in sub.parts)
         ]
         if stale:
-            self.commit(manifest, "prepare", stale, state, nothing(self.definition))
+            self.commit(manifest, self._preparation(manifest, stale))
 
     def finish(self, manifest: Manifest) -> None:
         """After a commit: prepare for the next slot, and clear away what nobody needs."""
@@ -410,7 +386,7 @@ def _is_worth_merging(parts: Sequence[Part]) -> bool:
     return 4 * small >= largest or len(parts) > OPEN_PARTS_MAX
 
 
-def bytes_a_row(manifest: Manifest, rows: Arriving) -> float:
+def bytes_a_row(manifest: Manifest, rows: Rows) -> float:
     """What a row has taken so far, or what one of those takes in memory that come first."""
     parts = [part for sub in manifest.everything.values() for part in sub.parts]
     parts += [part for parts in rows.staged for part in parts]

@@ -19,8 +19,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from wavedex.errors import BadTime
+from wavedex.index.lifetime.clock import Arrivals, LifeClock, Pace
 from wavedex.index.lifetime.definition import At, LifeDefinition
-from wavedex.log.journal import Arrivals, Manifest, Pace
+from wavedex.log.manifest import Manifest
 from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
 
@@ -60,7 +61,7 @@ def count_seen(
     """How far streams have come where only the rows say so: to the largest positions that were seen, and not backwards."""
     if not definition.counts:
         return None
-    known = manifest.arrivals[-1].positions if manifest.arrivals else seen
+    known = LifeClock.of(manifest).came or seen
     return Counted({name: max(seen.get(name, 0), known.get(name, 0)) for name in definition.counts})
 
 
@@ -68,9 +69,10 @@ def follow(
     definition: LifeDefinition, manifest: Manifest, now: int, counted: Counted | None
 ) -> tuple[Arrivals, ...]:
     """How far the streams had come at each refresh of which there may be entries, this one included. Raises BadTime."""
+    arrivals = LifeClock.of(manifest).arrivals
     if counted is None:
-        return manifest.arrivals
-    before = manifest.arrivals[-1] if manifest.arrivals else None
+        return arrivals
+    before = arrivals[-1] if arrivals else None
     for name, position in counted.positions.items():
         if before is not None and position < before.positions[name]:
             raise BadTime(
@@ -79,8 +81,8 @@ def follow(
     latest = _next(definition, before, now, counted.positions)
     if before is None:
         return (latest,)
-    examined = _examined(definition, manifest)
-    known = [e for e in manifest.arrivals if definition.may_live(e.positions, examined)]
+    examined = _examined(definition, manifest, arrivals)
+    known = [e for e in arrivals if definition.may_live(e.positions, examined)]
     due = definition.slotting.due
     if due(before.now) == due(now) or before.positions == latest.positions:
         return (*known[:-1], _together(before, latest))
@@ -94,7 +96,9 @@ def at_instant(definition: LifeDefinition, now: int, arrivals: tuple[Arrivals, .
     return At(now, arrivals[-1].positions, arrivals[-1].rates)
 
 
-def count_on(definition: LifeDefinition, manifest: Manifest, slot: int) -> Slots:
+def count_on(
+    definition: LifeDefinition, manifest: Manifest, arrivals: tuple[Arrivals, ...], slot: int
+) -> Slots:
     """The guessed slots that a refresh must examine beside those within its reach, and those of rows that wait for it."""
     if not definition.counts:
         return frozenset()
@@ -102,7 +106,7 @@ def count_on(definition: LifeDefinition, manifest: Manifest, slot: int) -> Slots
     state = definition.state_of(manifest)
     assert state is not None
     held = union(part.held for sub in manifest.indexes.values() for part in sub.parts)
-    last = _last_guess(definition, manifest)
+    last = _last_guess(definition, manifest, arrivals)
     first = state.newest + 1 - before
     late = frozenset(each for each in held if each < first or slot + beyond < each <= last)
     waiting = () if manifest.open is None else manifest.open.parts
@@ -147,20 +151,24 @@ def _rate(
     return SMOOTHING * seen + (1 - SMOOTHING) * before.rates[name]
 
 
-def _examined(definition: LifeDefinition, manifest: Manifest) -> dict[str, int]:
+def _examined(
+    definition: LifeDefinition, manifest: Manifest, arrivals: tuple[Arrivals, ...]
+) -> dict[str, int]:
     """How far streams had come when the grid was last refreshed, if not farther: what was over then has been taken out."""
     state = definition.state_of(manifest)
     assert state is not None
     due = definition.slotting.due
-    found = next(each for each in manifest.arrivals if due(each.now) >= state.newest)
+    found = next(each for each in arrivals if due(each.now) >= state.newest)
     return {name: pace.first for name, pace in found.paces.items()}
 
 
-def _last_guess(definition: LifeDefinition, manifest: Manifest) -> int:
+def _last_guess(
+    definition: LifeDefinition, manifest: Manifest, arrivals: tuple[Arrivals, ...]
+) -> int:
     """The last slot in which an entry that is over now, and was not when the grid was last refreshed, can have been guessed to end."""
-    latest, examined = manifest.arrivals[-1], _examined(definition, manifest)
+    latest, examined = arrivals[-1], _examined(definition, manifest, arrivals)
     bound = float(latest.now)
-    for each in manifest.arrivals:
+    for each in arrivals:
         if not definition.may_live(each.positions, examined):
             continue
         for name, (first, since, slowest) in each.paces.items():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -20,10 +20,11 @@ from wavedex.errors import (
     NullTimes,
     SchemaMismatch,
 )
-from wavedex.index.core.definition import Definition, State, whole_number
+from wavedex.index.core.definition import Definition, whole_number
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.view import LifeView
-from wavedex.log.journal import Manifest, SubIndex
-from wavedex.plan import Grid, GridState, grid
+from wavedex.log.manifest import Manifest, SubIndex
+from wavedex.plan import Grid, GridState, State, grid
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import END_COLUMN, EntrySpec
 from wavedex.slots import Ordinals, ends
@@ -222,14 +223,16 @@ class LifeDefinition(Definition):
 
     def horizon(self, manifest: Manifest) -> int | None:
         """The last instant at which a row may end that is over."""
-        return None if self.counts else manifest.now
+        return None if self.counts else LifeClock.of(manifest).now
 
     def floors(self, manifest: Manifest) -> dict[str, int]:
         """The positions up to which rows are over, where windows are counted."""
-        if not self.counts or not manifest.arrivals:
-            return {}
-        positions = manifest.arrivals[-1].positions
-        return {name: positions[name] - size for name, size in self.counts.items()}
+        return self.floors_at(LifeClock.of(manifest)) if self.counts else {}
+
+    def floors_at(self, clock: LifeClock) -> dict[str, int]:
+        """The same once a clock shows how far streams have come."""
+        came = clock.came
+        return {name: came[name] - size for name, size in self.counts.items()} if came else {}
 
     def state_of(self, manifest: Manifest) -> GridState | None:
         return None if manifest.state is None else GridState.from_json(dict(manifest.state))
@@ -238,19 +241,25 @@ class LifeDefinition(Definition):
         self,
         state: State | None,
         draining: Mapping[str, SubIndex],
-        since: Mapping[str, int],
-        came: Mapping[str, int],
+        own: Mapping[str, Any],
     ) -> dict[str, SubIndex]:
         """Those of which rows may live."""
         if state is None:
             return dict(draining)
         if self.counts:
-            return dict(draining) if draining and self.may_live(since, came) else {}
+            clock = LifeClock.from_json(own)
+            lives = draining and self.may_live(clock.drained_at, clock.came)
+            return dict(draining) if lives else {}
         return {
             name: sub
             for name, sub in draining.items()
             if any(slot > state.newest for slot in sub.slots)
         }
+
+    def own_after(self, own: Mapping[str, Any], draining: Mapping[str, SubIndex]) -> dict[str, Any]:
+        """How far streams had come when sub-indexes began to drain is forgotten with the last of those."""
+        clock = LifeClock.from_json(own)
+        return (clock if draining else replace(clock, drained_at={})).to_json()
 
     def may_live(self, since: Mapping[str, int], came: Mapping[str, int]) -> bool:
         """Whether an entry that came by then can live now: none of its windows has been filled anew."""
@@ -267,6 +276,7 @@ class LifeDefinition(Definition):
         state = self.state_of(manifest)
         shown = manifest.shown.values()
         newest = None if state is None else state.newest
+        now = LifeClock.of(manifest).now
         return {
             "method": self.method,
             "grid": [self.rows, self.columns],
@@ -283,8 +293,8 @@ class LifeDefinition(Definition):
             "refresh_every": self.slotting.period,
             "refresh": newest,
             "refreshed_at": None if newest is None else self.slotting.label(newest),
-            "now": manifest.now,
-            "now_at": None if manifest.now is None else self.slotting.moment(manifest.now),
+            "now": now,
+            "now_at": None if now is None else self.slotting.moment(now),
             "births": {} if state is None else {n: sorted(s) for n, s in state.births.items()},
             "rows_held": sum(sub.rows for sub in shown),
             "rows_hidden": sum(sub.rows_hidden for sub in shown),

@@ -17,14 +17,17 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from wavedex import slots
+from wavedex.engine.change import Change
 from wavedex.errors import GapTooLarge
 from wavedex.index.core.arrival import Arriving, Bring
 from wavedex.index.core.turns import Turn, check_turn
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.counted import Counted, at_instant, count_seen, follow
 from wavedex.index.lifetime.definition import At, LifeDefinition
 from wavedex.index.lifetime.refresh import Refreshed, refresh
 from wavedex.index.lifetime.writer import LifeWriter
-from wavedex.log.journal import Manifest, Progress
+from wavedex.log.manifest import Manifest, Notes
+from wavedex.log.progress import Progress, Sources
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,9 @@ def append(
     `seen` is what they say, where windows are counted; otherwise it is asked once they are there. `marks` are noted in the
     commit.
     """
+    sources = None if marks is None else Sources(marks=marks)
     with writer.writing() as manifest, bring(manifest) as arriving:
-        return _take(writer, manifest, arriving, seen, None, marks)
+        return _take(writer, manifest, arriving, seen, sources)
 
 
 def feed(writer: LifeWriter, bring: Bring, turn: Turn, seen: Seen | None = None) -> Refreshed:
@@ -74,9 +78,9 @@ def feed(writer: LifeWriter, bring: Bring, turn: Turn, seen: Seen | None = None)
         progress = check_turn(manifest, turn)
         if progress is not None and progress.batch == turn.number:
             return Refreshed(manifest.commit, _due(writer.definition, manifest), repeated=True)
-        streams = {turn.stream: Progress(turn.number, None)}
+        sources = Sources({turn.stream: Progress(turn.number, None)})
         with bring(manifest) as arriving:
-            return _take(writer, manifest, arriving, seen, streams, None)
+            return _take(writer, manifest, arriving, seen, sources)
 
 
 def _take(
@@ -84,25 +88,25 @@ def _take(
     manifest: Manifest,
     arriving: Arriving,
     seen: Seen | None,
-    streams: Mapping[str, Progress] | None,
-    marks: Mapping[str, str] | None,
+    sources: Sources | None,
 ) -> Refreshed:
     definition = writer.definition
     latest = max((found.latest for found in arriving.summary.values()), default=None)
     if seen is not None:
         latest = seen.latest  # Of rows that were over when they came, too.
     if latest is None:
-        return _pass_over(writer, manifest, arriving, streams, marks)
+        return _pass_over(writer, manifest, arriving, sources)
     now, counted = _moment(definition, manifest, latest, seen)
     _check_jump(definition, manifest, now)
-    return refresh(writer, manifest, now, arriving, counted, streams, marks)
+    return refresh(writer, manifest, now, arriving, counted, sources)
 
 
 def _moment(
     definition: LifeDefinition, manifest: Manifest, latest: int, seen: Seen | None
 ) -> tuple[int, Counted | None]:
     """The instant that rows bring, and how far the streams have come."""
-    now = latest if manifest.now is None else max(latest, manifest.now)
+    last = LifeClock.of(manifest).now
+    now = latest if last is None else max(latest, last)
     return now, count_seen(definition, manifest, {} if seen is None else seen.positions)
 
 
@@ -110,35 +114,35 @@ def _pass_over(
     writer: LifeWriter,
     manifest: Manifest,
     arriving: Arriving,
-    streams: Mapping[str, Progress] | None,
-    marks: Mapping[str, str] | None,
+    sources: Sources | None,
 ) -> Refreshed:
     """Without rows there is no instant and nothing to refresh: it is only noted that the batch came."""
     slot = _due(writer.definition, manifest)
-    if streams is not None or marks is not None:
+    if sources is not None:
         manifest = writer.commit(
             manifest,
-            "update",
-            (),
-            writer.definition.state_of(manifest),
-            arriving,
-            counts={"null_keys": arriving.null_keys},
-            streams=streams,
-            marks=marks,
+            Change(
+                name="update",
+                state=writer.definition.state_of(manifest),
+                rows=arriving,
+                notes=Notes(totals={"null_keys": arriving.null_keys}, sources=sources),
+            ),
         )
         writer.finish(manifest)
     return Refreshed(manifest.commit, slot, null_keys=arriving.null_keys)
 
 
 def _due(definition: LifeDefinition, manifest: Manifest) -> int | None:
-    return None if manifest.now is None else definition.slotting.due(manifest.now)
+    now = LifeClock.of(manifest).now
+    return None if now is None else definition.slotting.due(now)
 
 
 def _check_jump(definition: LifeDefinition, manifest: Manifest, now: int) -> None:
     """Raise GapTooLarge where an instant is further ahead than anything lives."""
-    if manifest.now is None:
+    last = _due(definition, manifest)
+    if last is None:
         return
-    due, last = definition.slotting.due(now), definition.slotting.due(manifest.now)
+    due = definition.slotting.due(now)
     if due - last > definition.window:
         label = definition.slotting.label
         raise GapTooLarge(

@@ -32,13 +32,14 @@ from wavedex.index.lifetime import migration as life_migrating
 from wavedex.index.lifetime import refresh as refreshing
 from wavedex.index.lifetime import retraction as retracting
 from wavedex.index.lifetime.answers import define_life, redefine_life
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.counted import Counted, at_instant, check_counted, follow
 from wavedex.index.lifetime.definition import At, LifeDefinition
 from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.lifetime.retraction import Retracted
 from wavedex.index.lifetime.snapshot import LifeReadable, LifeSnapshot
 from wavedex.index.lifetime.writer import LifeWriter
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 
 _ON_SPARK = "wavedex.spark.refresh"
 """Who refreshes with data frames of Spark; imported when one comes, so that nothing here knows Spark."""
@@ -281,7 +282,8 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         return at_instant(definition, now, follow(definition, manifest, now, counted))
 
     def _last(self, now: int, manifest: Manifest) -> At:
-        return replace(at_instant(self._writer.definition, now, manifest.arrivals), bound=None)
+        arrivals = LifeClock.of(manifest).arrivals
+        return replace(at_instant(self._writer.definition, now, arrivals), bound=None)
 
     def _bring(self, batch: Any, at: Any) -> Bring:
         def bring(manifest: Manifest) -> AbstractContextManager[Arriving]:

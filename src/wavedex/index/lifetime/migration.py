@@ -10,11 +10,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 
+from wavedex.engine.change import Change
 from wavedex.index.core.arrival import nothing
 from wavedex.index.core.migration import Migrated, bring, place_parts
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.definition import LifeDefinition
+from wavedex.index.lifetime.refresh import sifting
 from wavedex.index.lifetime.writer import LifeWriter
-from wavedex.log.journal import OPEN, Manifest
+from wavedex.log.manifest import OPEN, Manifest, Notes
 from wavedex.plan import Build, GridState, Insert, Operation
 from wavedex.plan.slot_set import union
 from wavedex.store.part import Part, Slots
@@ -33,7 +36,7 @@ def _commit(
     writer: LifeWriter, manifest: Manifest, later: LifeDefinition, *, drains: bool
 ) -> Manifest:
     before = writer.definition
-    state = before.state_of(manifest)
+    state, clock = before.state_of(manifest), LifeClock.of(manifest)
     delta = [] if manifest.open is None else [*manifest.open.shards]
     parts = delta if drains else _all_parts(manifest)
     operations: list[Operation] = []
@@ -42,24 +45,22 @@ def _commit(
         plan, state = later.grid.start(state.newest, late)
         operations = [*plan.transition]
     if manifest.open is not None:
-        newest = before.slotting.due(manifest.now or 0) if state is None else state.newest
+        newest = before.slotting.due(clock.now or 0) if state is None else state.newest
         births = frozenset({newest + 1})
         operations += [Build(_NONE, OPEN), Insert(births, manifest.open.slots, OPEN)]
     old = [*manifest.indexes.values(), *manifest.draining.values()] if drains else []
     draining = {f"O{number}": sub for number, sub in enumerate(old, start=1) if any(sub.shards)}
-    came = manifest.arrivals[-1].positions if manifest.arrivals else {}
-    emptied = replace(manifest, indexes={}, temps={}, draining=draining, drained_at=came, open=None)
+    emptied = replace(manifest, indexes={}, temps={}, draining=draining, open=None)
     writer.use(later)
     rows = nothing(later) if not parts else place_parts(before, later, parts)
-    return writer.commit(
-        emptied,
-        "migrate",
-        operations,
-        state,
-        rows,
-        settings=writer.settings,
-        floors=later.floors(manifest),
+    change = Change(
+        name="migrate",
+        state=state,
+        rows=rows,
+        operations=sifting(emptied, operations, later.floors_at(clock)),
+        notes=Notes(settings=writer.settings, own=replace(clock, drained_at=clock.came).to_json()),
     )
+    return writer.commit(emptied, change)
 
 
 def _all_parts(manifest: Manifest) -> list[tuple[Part, ...]]:

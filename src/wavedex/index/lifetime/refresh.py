@@ -14,13 +14,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from wavedex.engine.change import Change
 from wavedex.errors import FromTheFuture, RefreshBackwards
 from wavedex.index.core.arrival import Arriving, Bring
+from wavedex.index.lifetime.clock import Arrivals, LifeClock
 from wavedex.index.lifetime.counted import Counted, count_on, follow
 from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.index.lifetime.writer import LifeWriter
-from wavedex.log.journal import OPEN, Manifest, Progress
-from wavedex.plan import Build, Drop, GridState, Insert, Operation, Plan, touched
+from wavedex.log.manifest import OPEN, Manifest, Notes
+from wavedex.log.progress import Sources
+from wavedex.plan import Build, Drop, GridState, Insert, Operation, Plan, Sift, apply, touched
 from wavedex.plan.slot_set import slots_of
 from wavedex.store.part import Part, Slots
 
@@ -52,17 +55,15 @@ def update(
     now: int,
     bring: Bring,
     counted: Counted | None = None,
-    streams: Mapping[str, Progress] | None = None,
-    marks: Mapping[str, str] | None = None,
 ) -> Refreshed:
     """Refresh the index at an instant. Raises RefreshBackwards, FromTheFuture and what bringing and writing raise.
 
-    `counted` says how far streams have come where windows are counted; `streams` and `marks` are noted in the commit.
+    `counted` says how far streams have come where windows are counted.
     """
     with writer.writing() as manifest:
         check_forwards(manifest, now, writer.definition)
         with bring(manifest) as arriving:
-            return refresh(writer, manifest, now, arriving, counted, streams, marks)
+            return refresh(writer, manifest, now, arriving, counted)
 
 
 def refresh(
@@ -71,40 +72,40 @@ def refresh(
     now: int,
     arriving: Arriving,
     counted: Counted | None,
-    streams: Mapping[str, Progress] | None = None,
-    marks: Mapping[str, str] | None = None,
+    sources: Sources | None = None,
 ) -> Refreshed:
     """The same, of rows that are at hand. REQUIRES: the lock is held, and the instant is not before the last.
 
-    A batch that `streams` or `marks` tell of is known by them; of others the same one again is passed over.
+    A batch that `sources` tell of is known by them, and they are noted; of others the same one again is passed over.
     """
     definition = writer.definition
     slot = definition.slotting.due(now)
-    is_known = not arriving.rows or streams is not None or marks is not None
+    is_known = not arriving.rows or sources is not None
     came = [] if counted is None else sorted(counted.positions.items())
     identity = None if is_known else f"{now}:{arriving.identity}" + f":{came}" * bool(came)
     if identity is not None and identity == manifest.batch:
         return Refreshed(manifest.commit, slot, null_keys=arriving.null_keys, repeated=True)
     _check_times(arriving, now, definition)
     arrivals = follow(definition, manifest, now, counted)
-    following = replace(manifest, arrivals=arrivals)
+    clock = LifeClock.of(manifest).at(now, arrivals)
     # Rows that say themselves what the time is were taken in before it was known.
     fresh = arriving.only(death for death in arriving.summary if death > slot or definition.counts)
-    plan, state, rows = plan_refresh(definition, following, slot, fresh)
+    plan, state, rows = plan_refresh(definition, manifest, arrivals, slot, fresh)
     before = {name: sub.slots for name, sub in manifest.indexes.items()}
     manifest = writer.commit(
         manifest,
-        "update",
-        plan.transition,
-        state,
-        rows,
-        batch=identity,
-        counts={"rows": fresh.rows, "null_keys": arriving.null_keys},
-        now=now,
-        arrivals=arrivals,
-        floors=definition.floors(following),
-        streams=streams,
-        marks=marks,
+        Change(
+            name="update",
+            state=state,
+            rows=rows,
+            operations=sifting(manifest, plan.transition, definition.floors_at(clock)),
+            notes=Notes(
+                batch=identity,
+                totals={"rows": fresh.rows, "null_keys": arriving.null_keys},
+                sources=sources or Sources(),
+                own=clock.to_json(),
+            ),
+        ),
     )
     writer.finish(manifest)
     return Refreshed(
@@ -117,8 +118,24 @@ def refresh(
     )
 
 
+def sifting(
+    manifest: Manifest, operations: Sequence[Operation], floors: Mapping[str, int]
+) -> tuple[Operation, ...]:
+    """Operations that also leave out, of what they touch, the rows that are over by floors."""
+    if not floors:
+        return tuple(operations)
+    there = apply({name: sub.slots for name, sub in manifest.everything.items()}, operations)
+    targets = dict.fromkeys(each.target for each in operations if each.target in there)
+    bounds = tuple(sorted(floors.items()))
+    return (*operations, *(Sift(bounds, name) for name in targets))
+
+
 def plan_refresh(
-    definition: LifeDefinition, manifest: Manifest, slot: int, rows: Arriving
+    definition: LifeDefinition,
+    manifest: Manifest,
+    arrivals: tuple[Arrivals, ...],
+    slot: int,
+    rows: Arriving,
 ) -> tuple[Plan, GridState | None, Arriving]:
     """What a refresh does, what the grid is then, and all rows that it deals with, those of the delta too."""
     state = definition.state_of(manifest)
@@ -128,7 +145,8 @@ def plan_refresh(
     if state is None:
         plan, following = definition.grid.start(slot)
     else:
-        plan, following = definition.grid.refresh(state, slot, count_on(definition, manifest, slot))
+        examined = count_on(definition, manifest, arrivals, slot)
+        plan, following = definition.grid.refresh(state, slot, examined)
     deaths = manifest.open_slots | slots_of(rows.summary)
     is_ahead = _is_ahead(definition, rows, deaths, slot)
     operations: list[Operation] = [*plan.transition]
@@ -157,10 +175,11 @@ def with_parts(rows: Arriving, shards: Sequence[tuple[Part, ...]]) -> Arriving:
 
 def check_forwards(manifest: Manifest, now: int, definition: LifeDefinition) -> None:
     """Raise RefreshBackwards where an instant is before the last one."""
-    if manifest.now is not None and now < manifest.now:
+    last = LifeClock.of(manifest).now
+    if last is not None and now < last:
         said = definition.slotting.moment
         raise RefreshBackwards(
-            f"The index was refreshed at {said(manifest.now)}, and {said(now)} is before that. Give an instant that is not "
+            f"The index was refreshed at {said(last)}, and {said(now)} is before that. Give an instant that is not "
             "earlier; rows that come late may come with it."
         )
 

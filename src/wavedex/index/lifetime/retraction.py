@@ -16,14 +16,17 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
+from wavedex.engine.change import Change
 from wavedex.errors import RowNotThere
 from wavedex.index.core.arrival import Arriving, Bring, nothing
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.index.lifetime.refresh import check_forwards, into_delta
 from wavedex.index.lifetime.view import LifeView
 from wavedex.index.lifetime.writer import LifeWriter
 from wavedex.index.reading.snapshot import Snapshot, open_newest
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest, Notes
+from wavedex.plan import Hide
 from wavedex.rows.arrow import empty_batch, to_arrow
 from wavedex.rows.matching import match_rows
 from wavedex.rows.order import stable_order
@@ -80,17 +83,21 @@ def _replace(
             state = definition.state_of(manifest)
             assert state is not None  # since rows were found
             rows = instead(arriving)
-            manifest = writer.commit(
-                manifest,
-                operation,
-                into_delta(manifest, frozenset(rows.summary), state.newest),
-                state,
-                rows,
-                batch="",  # What came before may come again.
-                counts={f"{operation}ed": arriving.rows},
-                hides=hides,
-                now=now,
+            holders = dict.fromkeys(name for places in hides.values() for name, _ in places)
+            waiting = into_delta(manifest, frozenset(rows.summary), state.newest)
+            change = Change(
+                name=operation,
+                state=state,
+                rows=rows,
+                operations=(*map(Hide, holders), *waiting),
+                hidden=hides,
+                notes=Notes(
+                    batch="",  # What came before may come again.
+                    totals={f"{operation}ed": arriving.rows},
+                    own=LifeClock.of(manifest).at(now).to_json(),
+                ),
             )
+            manifest = writer.commit(manifest, change)
         writer.finish(manifest)
     return Retracted(manifest.commit, arriving.rows)
 

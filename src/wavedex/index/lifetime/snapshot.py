@@ -8,11 +8,12 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, BadTime
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.index.lifetime.view import LifeView
 from wavedex.index.reading.readable import Readable
 from wavedex.index.reading.snapshot import Snapshot
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 
 _SHORTENED_MAX = 64
 """For how many shorter windows a snapshot remembers what they see."""
@@ -195,6 +196,6 @@ def _floors(
             raise BadTime(f"shorten[{name!r}]={less!r} is longer than the window.")
         if name in found:
             found[name] += by
-        elif manifest.now is not None and not definition.counts:
-            found[name] = manifest.now - windows[name] + by
+        elif (now := LifeClock.of(manifest).now) is not None and not definition.counts:
+            found[name] = now - windows[name] + by
     return found

@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.index.core.definition import Target
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.plan.grids.intervals import Intervals
 from wavedex.plan.slot_set import first_of, last_of, union
 from wavedex.rows.arrow import number_view

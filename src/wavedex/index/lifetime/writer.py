@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from wavedex.index.core.arrival import Arriving
+from wavedex.engine.base import Drafted
+from wavedex.engine.change import Change
 from wavedex.index.core.writer import Writer
 from wavedex.index.lifetime.definition import LifeDefinition
-from wavedex.log.journal import Manifest
-from wavedex.plan import Build, Operation
+from wavedex.log.manifest import Manifest
+from wavedex.plan import Build
 
 
 class LifeWriter(Writer[LifeDefinition]):
     """A writer that does not count the rows of slots, of which several sub-indexes have some."""
 
-    def _plan_rows(
-        self, operations: Sequence[Operation], manifest: Manifest, rows: Arriving
-    ) -> int:
+    def _plan_rows(self, manifest: Manifest, change: Change, drafted: Drafted) -> int:
         """What arrives, and with it, where sub-indexes are reclustered, all of those that are touched and not thrown away."""
-        written = rows.rows
+        written = sum(change.rows.counts.values())
         if self.definition.grid.reclusters:
-            touched = {operation.target for operation in operations} & {*manifest.indexes}
-            thrown = {each.target for each in operations if isinstance(each, Build)}
+            touched = {operation.target for operation in change.operations} & {*manifest.indexes}
+            thrown = {each.target for each in change.operations if isinstance(each, Build)}
             written += sum(manifest.indexes[name].rows for name in touched - thrown)
         return written

@@ -21,7 +21,7 @@ from wavedex.files.opened import Seek, disk_faults, finish, together, waits
 from wavedex.index.core.definition import Definition, Target, View
 from wavedex.index.reading.pointers import follow as fetch_records
 from wavedex.index.reading.readable import Readable, call_all
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.rows.keys import Plain
 from wavedex.show.html import to_html
 from wavedex.store.checks import CheckedParts

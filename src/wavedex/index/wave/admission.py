@@ -13,8 +13,8 @@ from itertools import pairwise
 from wavedex.errors import GapTooLarge, OutsideWindow, SlotBackwards, SlotConflict
 from wavedex.index.core.arrival import NO_ROWS, Arriving
 from wavedex.index.wave.definition import WaveDefinition
-from wavedex.log.journal import Manifest
 from wavedex.log.ledger import Ledger
+from wavedex.log.manifest import Manifest
 from wavedex.plan import WaveState
 
 

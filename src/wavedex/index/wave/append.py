@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from wavedex.engine.change import Change
 from wavedex.index.core.arrival import Bring
 from wavedex.index.wave import admission
 from wavedex.index.wave.definition import state_of
 from wavedex.index.wave.writer import WaveWriter
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest, Notes
+from wavedex.log.progress import Sources
 from wavedex.plan import Amend, Operation
 from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
@@ -55,22 +57,25 @@ def append(
         manifest = writer.prepare(manifest)
         plan, state = writer.plan(manifest, admitted.slots, admitted.rows.counts)
         fresh = admitted.rows.only(union(state.indexes.values()))
-        manifest = writer.commit(
-            manifest,
-            "append",
-            plan.transition,
-            state,
-            fresh,
+        totals = {
+            "rows": admitted.rows.rows,
+            "null_keys": arriving.null_keys,
+            "late": admitted.late,
+        }
+        change = Change(
+            name="append",
+            state=state,
+            rows=fresh,
+            operations=plan.transition,
             owed=plan.preparation,
-            batch=arriving.identity,
-            delivered=admitted.identities,
-            counts={
-                "rows": admitted.rows.rows,
-                "null_keys": arriving.null_keys,
-                "late": admitted.late,
-            },
-            marks=marks,
+            notes=Notes(
+                batch=arriving.identity,
+                delivered=admitted.identities,
+                totals=totals,
+                sources=Sources(marks=marks or {}),
+            ),
         )
+        manifest = writer.commit(manifest, change)
         writer.finish(manifest)
     return Appended(
         manifest.commit,
@@ -90,14 +95,14 @@ def amend(writer: WaveWriter, bring: Bring) -> Appended:
             return Appended(manifest.commit, null_keys=arriving.null_keys, late=late)
         manifest = writer.prepare(manifest)
         slots = frozenset(rows.summary)
-        manifest = writer.commit(
-            manifest,
-            "amend",
-            amendments(manifest, slots),
-            writer.grown(manifest, rows.counts),
-            rows,
-            counts={"rows": rows.rows, "null_keys": arriving.null_keys, "late": late},
+        change = Change(
+            name="amend",
+            state=writer.grown(manifest, rows.counts),
+            rows=rows,
+            operations=tuple(amendments(manifest, slots)),
+            notes=Notes(totals={"rows": rows.rows, "null_keys": arriving.null_keys, "late": late}),
         )
+        manifest = writer.commit(manifest, change)
         writer.finish(manifest)
     return Appended(manifest.commit, sorted(slots), rows.rows, arriving.null_keys, late)
 

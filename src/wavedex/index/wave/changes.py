@@ -20,7 +20,7 @@ from wavedex.files.contract import AnyFiles
 from wavedex.files.names import manifest_name
 from wavedex.index.core.definition import CHANGE_COLUMN, COMMIT_COLUMN
 from wavedex.index.wave.definition import WaveDefinition, window_of
-from wavedex.log.journal import Log, Manifest
+from wavedex.log.manifest import Log, Manifest
 from wavedex.plan.slot_set import NO_SLOTS, slots_key, union
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import one_batch

@@ -12,11 +12,12 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadTime
-from wavedex.index.core.definition import Definition, State, owed_by, whole_number
+from wavedex.index.core.definition import Definition, owed_by, whole_number
 from wavedex.index.wave.view import WaveView
-from wavedex.log.journal import OPEN, Manifest, SubIndex
+from wavedex.log.manifest import OPEN, Manifest, SubIndex
 from wavedex.plan import (
     Scheme,
+    State,
     WaveState,
     apply,
     cycle_of,
@@ -118,8 +119,7 @@ class WaveDefinition(Definition):
         self,
         state: State | None,
         draining: Mapping[str, SubIndex],
-        since: Mapping[str, int],
-        came: Mapping[str, int],
+        own: Mapping[str, Any],
     ) -> dict[str, SubIndex]:
         """What is left of sub-indexes that drain.
 

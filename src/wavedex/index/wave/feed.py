@@ -17,13 +17,15 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from wavedex.engine.change import Change
 from wavedex.index.core.arrival import Arriving, Bring, nothing
 from wavedex.index.core.turns import Turn, check_turn
 from wavedex.index.wave.admission import check_gaps
 from wavedex.index.wave.append import amendments
 from wavedex.index.wave.definition import WaveDefinition, state_of
 from wavedex.index.wave.writer import WaveWriter
-from wavedex.log.journal import OPEN, Manifest, Progress
+from wavedex.log.manifest import OPEN, Manifest, Notes
+from wavedex.log.progress import Progress, Sources
 from wavedex.plan import Add, Build, Operation
 from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
@@ -102,19 +104,22 @@ def feed(
                 set_aside(rows.late)
             watermark = _follow(before, rows.entering, batch.delay)
             manifest = writer.prepare(manifest)
-            manifest = writer.commit(
-                manifest,
-                "feed",
-                _operations(manifest, frozenset(rows.entering.summary)),
-                writer.grown(manifest, rows.entering.counts),
-                rows.entering,
-                counts={
-                    "rows": rows.entering.rows,
-                    "null_keys": arriving.null_keys,
-                    "late": rows.late.rows,
-                },
-                streams={batch.stream: Progress(batch.number, watermark)},
+            totals = {
+                "rows": rows.entering.rows,
+                "null_keys": arriving.null_keys,
+                "late": rows.late.rows,
+            }
+            change = Change(
+                name="feed",
+                state=writer.grown(manifest, rows.entering.counts),
+                rows=rows.entering,
+                operations=tuple(_operations(manifest, frozenset(rows.entering.summary))),
+                notes=Notes(
+                    totals=totals,
+                    sources=Sources({batch.stream: Progress(batch.number, watermark)}),
+                ),
             )
+            manifest = writer.commit(manifest, change)
         try:
             manifest, sealed = _seal(writer, manifest, watermark)
         except Exception as error:
@@ -191,13 +196,12 @@ def _seal(
         return manifest, []
     manifest = writer.prepare(manifest)
     plan, state = writer.plan(manifest, sealed, {})
-    manifest = writer.commit(
-        manifest,
-        "seal",
-        plan.transition,
-        state,
-        nothing(definition),
+    change = Change(
+        name="seal",
+        state=state,
+        rows=nothing(definition),
+        operations=plan.transition,
         owed=plan.preparation,
-        delivered=dict.fromkeys(sealed, STREAMED),
+        notes=Notes(delivered=dict.fromkeys(sealed, STREAMED)),
     )
-    return manifest, sealed
+    return writer.commit(manifest, change), sealed

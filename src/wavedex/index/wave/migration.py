@@ -13,12 +13,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
+from wavedex.engine.change import Change
 from wavedex.index.core.arrival import Arriving
 from wavedex.index.core.migration import Migrated, bring, place_parts
 from wavedex.index.wave.definition import WaveDefinition, state_of, window_of
 from wavedex.index.wave.writer import WaveWriter
-from wavedex.log.journal import OPEN, Manifest, SubIndex
 from wavedex.log.ledger import Ledger
+from wavedex.log.manifest import OPEN, Manifest, Notes, SubIndex
 from wavedex.plan import Build, Operation, WaveState, without
 from wavedex.store.part import Part, Slots
 
@@ -86,15 +87,15 @@ def _commit(
     state: WaveState | None,
     rows: Arriving,
 ) -> Manifest:
-    return writer.commit(
-        manifest,
-        "migrate",
-        operations,
-        state,
-        rows,
+    change = Change(
+        name="migrate",
+        state=state,
+        rows=rows,
+        operations=tuple(operations),
         owed=owed,
-        settings=writer.settings,
+        notes=Notes(settings=writer.settings),
     )
+    return writer.commit(manifest, change)
 
 
 def _live(

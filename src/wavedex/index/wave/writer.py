@@ -8,8 +8,8 @@ from dataclasses import replace
 from wavedex.files.names import ledger_stem
 from wavedex.index.core.writer import Writer, add_counts
 from wavedex.index.wave.definition import WaveDefinition, state_of
-from wavedex.log.journal import OPEN, Manifest
 from wavedex.log.ledger import Ledger
+from wavedex.log.manifest import OPEN, Manifest
 from wavedex.plan import Delete, Drop, Plan, WaveState, plan_fold, without
 from wavedex.plan.slot_set import slots_of
 

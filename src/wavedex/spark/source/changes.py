@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from wavedex.errors import BadDefinition
 from wavedex.index.wave.changes import ShardChange
 from wavedex.index.wave.index import WaveIndex
-from wavedex.log.journal import Log
+from wavedex.log.manifest import Log
 from wavedex.spark.types import for_spark
 from wavedex.store.databases.server_address import Trust
 from wavedex.store.part import Part

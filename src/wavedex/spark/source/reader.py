@@ -22,7 +22,7 @@ from wavedex.index.core.definition import Definition
 from wavedex.index.lifetime.snapshot import shortened
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.reading.snapshot import Snapshot
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 from wavedex.spark.held_commit import HeldCommit, hold_newest
 from wavedex.spark.types import for_spark
 from wavedex.store.databases.server_address import Trust

@@ -20,7 +20,7 @@ from wavedex.index.lifetime.feed import Seen, at_seen, look
 from wavedex.index.lifetime.index import LifetimeIndex
 from wavedex.index.lifetime.refresh import check_forwards
 from wavedex.index.opening import AnyIndex
-from wavedex.log.journal import Manifest
+from wavedex.log.manifest import Manifest
 
 
 def instant_of(index: AnyIndex, now: str | None) -> int | None:

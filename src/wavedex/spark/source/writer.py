@@ -26,7 +26,7 @@ from pyspark.sql.datasource import (
 from pyspark.sql.types import StructType
 
 from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark, WavedexError
-from wavedex.files.names import staged_prefix, staged_stem
+from wavedex.files.names import STAGED, staged_prefix, staged_stem
 from wavedex.index.core.arrival import Arriving, arrive
 from wavedex.index.core.definition import Definition
 from wavedex.index.core.staged import Staged, clearing, gather
@@ -39,7 +39,7 @@ from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.wave import append as appending
 from wavedex.index.wave import feed as feeding
 from wavedex.index.wave.feed import Batch
-from wavedex.log.journal import STAGED, Log, Manifest
+from wavedex.log.manifest import Log, Manifest
 from wavedex.spark.frames import stage_at
 from wavedex.spark.source import refresh as source_refresh
 from wavedex.spark.source.index_options import creation_options

@@ -1,0 +1,100 @@
+"""Rows that leave one by one: erased by their keys, or hidden until their sub-index is written anew.
+
+Both come before anything else that a change does to a sub-index.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.engine.draft import Draft
+from wavedex.engine.task import Incoming
+from wavedex.engine.workbench import Workbench
+from wavedex.files.contract import FileRef
+from wavedex.files.names import folder_of
+from wavedex.rows.arrow import to_arrow
+from wavedex.rows.pieces import Pieces, concat
+from wavedex.store.formats import open_shard
+from wavedex.store.part import Part
+from wavedex.store.positions import Positioned, hidden_rows, write_hidden
+from wavedex.store.sorted.packed import build_packed
+
+
+def remove_rows(
+    drafts: Mapping[str, Draft], incoming: Incoming, bench: Workbench
+) -> dict[str, Draft]:
+    """The drafts, starting from parts without the rows that they erase, and with those hidden that they hide."""
+    left = dict(drafts)
+    if incoming.keys is not None:
+        eraser = _Eraser(bench, incoming.keys)
+        left = {
+            name: _starting_from(draft, eraser.left_of(draft.parts)) if draft.erases else draft
+            for name, draft in left.items()
+        }
+    for (name, place), rows in incoming.hidden.items():
+        if left[name].hides:
+            parts = [*left[name].parts]
+            parts[place] = replace(parts[place], hidden=_hide(bench, parts[place], rows))
+            left[name] = replace(left[name], parts=tuple(parts))
+    return {name: _starting_from(draft, draft.parts) for name, draft in left.items()}
+
+
+def _starting_from(draft: Draft, parts: tuple[Part, ...]) -> Draft:
+    """A draft with other parts, of which nothing is to be erased or hidden any more."""
+    return replace(draft, parts=parts, erases=False, hides=False)
+
+
+def _hide(bench: Workbench, part: Part, rows: pa.RecordBatch) -> Part:
+    """What hides rows of a part, and what is hidden of it already: their positions, or they themselves where there are none."""
+    opened = open_shard(bench.files, bench.spec, part)
+    held = bench.slots_in(rows)
+    if isinstance(opened, Positioned):
+        held = held if part.hidden is None else held | part.hidden.held
+        positions = np.append(opened.gone, opened.find(rows))
+        return write_hidden(bench.files, bench.stem(), positions, held)
+    both = concat([rows, *hidden_rows(bench.source(part))])
+    held = bench.slots_in(both)
+    return build_packed(bench.files, bench.spec, bench.stem(), Pieces.of(both), held)
+
+
+class _Eraser:
+    """Takes the rows of some keys out of parts. Files that several names share are written once."""
+
+    def __init__(self, bench: Workbench, keys: pa.Array) -> None:
+        self._bench = bench
+        self._keys = keys
+        self._written: dict[tuple[FileRef, Part | None], Part | None] = {}
+
+    def left_of(self, parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        """What is left of parts."""
+        left = ((part, self._cleaned(part)) for part in parts)
+        return tuple(replace(new, shown=old.shown) for old, new in left if new is not None)
+
+    def _cleaned(self, part: Part) -> Part | None:
+        ref = part.files["directory"], part.hidden
+        if ref not in self._written:
+            home = folder_of(part.files["rows"].name)
+            own = home if home in self._bench.stems.homes else self._bench.home
+            self._written[ref] = self._without_rows(replace(self._bench, home=own), part)
+        return self._written[ref]
+
+    def _without_rows(self, bench: Workbench, part: Part) -> Part | None:
+        """A part without the rows of the keys: itself where it has none of them, None where it has no others.
+
+        Files that grow in place may have rows that no directory shows any more, so they are written anew in any case.
+        """
+        spec, keys = bench.spec, self._keys
+        opened = bench.source(part)
+        found = opened.probe_many(keys, spec.key_type.hash_array(keys), None)
+        if not found.num_rows and part.content is None and part.hidden is None:
+            return part
+        rows = opened.scan(None)
+        ranks = spec.key_type.ranks(pa.concat_arrays([spec.keys(rows), keys]))
+        kept = np.flatnonzero(~np.isin(ranks[: rows.num_rows], ranks[rows.num_rows :]))
+        if not len(kept):
+            return None
+        return bench.workshop.technique.write(rows.take(to_arrow(kept)), part.held, bench)
