@@ -7,12 +7,20 @@ EraseUnfinished and PreparationOwed, say so. Imports nothing of ours, so that ev
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 
 class WavedexError(Exception):
     """The base of all errors that Wavedex raises on purpose."""
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        """What it was made of. The message is made of that again in another process."""
+        return self.args
+
+    def __reduce__(self) -> tuple[type[WavedexError], tuple[Any, ...]]:
+        return type(self), self.arguments
 
 
 class BadDefinition(WavedexError):
@@ -42,13 +50,17 @@ class BadPipeline(BadDefinition):
 
     def __init__(self, file: str, mistakes: Sequence[Mistake]) -> None:
         self.file = file
-        self.mistakes = tuple(sorted(mistakes))
+        self.mistakes = tuple(sorted(Mistake(*each) for each in mistakes))
         super().__init__(
             "\n".join(
                 f"{file}:{line}: {text}" if line else f"{file}: {text}"
                 for line, text in self.mistakes
             )
         )
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return self.file, self.mistakes
 
 
 class PackageMissing(WavedexError):
@@ -240,9 +252,9 @@ class Damaged(WavedexError):
         advice = "Restore the named files from a copy, or build the index anew from its source."
         super().__init__(f"{head}: {'; '.join(self.findings)}. {advice}")
 
-    def __reduce__(self) -> tuple[type[Damaged], tuple[tuple[str, ...]]]:
-        """As it comes back from another process: with its findings, which the message is made of."""
-        return type(self), (self.findings,)
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return (self.findings,)
 
 
 class OtherKind(Damaged):
@@ -259,3 +271,20 @@ class EraseUnfinished(WavedexError):
 
 class PreparationOwed(WavedexError):
     """Rows were committed, but the work ahead for the next slot failed; the next write does it first."""
+
+
+def tell(error: WavedexError) -> dict[str, Any]:
+    """An error as plain JSON, for another process."""
+    return {"error": type(error).__name__, "arguments": list(error.arguments), "text": str(error)}
+
+
+def told(said: Mapping[str, Any]) -> WavedexError:
+    """The error that another process told of. One of a name that is not known here keeps its text.
+
+    >>> told(tell(Damaged(["a is missing", "b is missing"]))).findings
+    ('a is missing', 'b is missing')
+    """
+    kind = globals().get(said["error"])
+    if not isinstance(kind, type) or not issubclass(kind, WavedexError):
+        return WavedexError(said["text"])
+    return kind(*said["arguments"])

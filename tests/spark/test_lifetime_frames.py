@@ -131,7 +131,7 @@ def test_what_is_wrong_with_a_frame_is_said_before_anything_runs(spark, tmp_path
         wxs.update(index.path, 12, frame, {"n": 3})
     with pytest.raises(errors.BadTime, match="slot= is for wave indexes"):
         wxs.append(index.path, frame, 3)
-    with pytest.raises(errors.BadDefinition, match="may come late"):
+    with pytest.raises(errors.BadDefinition, match="need no special call"):
         wxs.amend(index.path, frame)
     far = frame.selectExpr("k", "b + 1000 b", "e + 1000 e", "v")
     with pytest.raises(errors.GapTooLarge, match=r"update\(now\) first"):

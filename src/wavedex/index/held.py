@@ -48,6 +48,7 @@ class Held(Readable, Generic[D]):
         self._files = files
         self._definition = definition
         self._log = Log(files)
+        self._surroundings = surroundings
         self._writer: Writer[D] = self.writer_kind(files, definition, surroundings)
         self._cached: tuple[Hashable | None, Snapshot] | None = None
         self._migrated: tuple[Mapping[str, Any], D] = ({}, definition)
@@ -169,6 +170,16 @@ class Held(Readable, Generic[D]):
         return self.definition_at(self.manifest)
 
     @property
+    def created(self) -> D:
+        """What it was created as."""
+        return self._definition
+
+    @property
+    def surroundings(self) -> Surroundings:
+        """What it takes from outside."""
+        return self._surroundings
+
+    @property
     def path(self) -> str:
         """The folder it lives in, or its URI."""
         return str(self._files.root)
@@ -276,8 +287,3 @@ class Held(Readable, Generic[D]):
 
     def _repr_html_(self) -> str:
         return to_html(self.describe(), self._definition.slotting.label)
-
-
-def is_of_spark(batch: object) -> bool:
-    """Whether it is a data frame of Spark, told without importing Spark."""
-    return type(batch).__module__.startswith("pyspark.sql")

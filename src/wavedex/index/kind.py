@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar, get_type_hints
 
@@ -19,6 +20,8 @@ import pyarrow as pa
 
 from wavedex.files.address import files_at
 from wavedex.index.core.definition import Definition
+from wavedex.index.core.delivery import Delivery
+from wavedex.index.core.turns import Turn
 from wavedex.index.held import Held
 from wavedex.slots import Slotting, duration_ns
 
@@ -26,11 +29,23 @@ Found = tuple[str, str]
 """An option and what is wrong with it."""
 
 
+@dataclass(frozen=True)
+class Lateness:
+    """What a stream is told of rows that come late."""
+
+    delay: Any = None
+    """How far the watermark lags behind the latest time."""
+    set_aside: Callable[[pa.Table], object] | None = None
+    """Gets the rows that come later than that."""
+
+
 class Kind(ABC):
     """One kind of index."""
 
     index: ClassVar[type[Held[Any]]]
     """What users hold."""
+    has_watermark: ClassVar[bool]
+    """Whether rows of a stream can come too late."""
     checked_first: ClassVar[tuple[str, ...]]
     """An option comes after those on which it depends whether it can be taken."""
 
@@ -71,6 +86,40 @@ class Kind(ABC):
     @abstractmethod
     def schema(self, options: Mapping[str, Any]) -> pa.Schema:
         """The columns that the options name, of types that go with them. REQUIRES: stand-ins are there."""
+
+    # -- how rows get in, whoever delivers them ---------------------------------------------------
+
+    @abstractmethod
+    def append(self, index: Any, rows: Delivery, slot: Any = None) -> Any:
+        """Take rows that say themselves what the time is, or that are of one slot. Raises BadTime where there are no slots."""
+
+    @abstractmethod
+    def amend(self, index: Any, rows: Delivery, slot: Any = None) -> Any:
+        """Take rows that come late. Raises BadDefinition where none can."""
+
+    @abstractmethod
+    def update(
+        self, index: Any, rows: Delivery, now: Any, arrived: Mapping[str, int] | None = None
+    ) -> Any:
+        """Refresh an index at an instant. Raises NotAnIndex where there are no refreshes."""
+
+    @abstractmethod
+    def refresh(self, index: Any, rows: Delivery, now: int | None) -> Any:
+        """Take rows with an instant, if one was given; how far streams have come, only they say."""
+
+    @abstractmethod
+    def feed(self, index: Any, rows: Delivery, turn: Turn, late: Lateness) -> Any:
+        """Take one batch of a stream."""
+
+    @abstractmethod
+    def check_stream(self, delay: Any, dead_letters: Any) -> None:
+        """Raise NoWatermark or BadDefinition where a stream is told too little, or what this kind does not know."""
+
+    @abstractmethod
+    def read_instant(self, index: Any, now: str | None) -> int | None:
+        """The instant that a text means, if there is one. Raises BadTime, BadDefinition where there are no instants."""
+
+    # -- how it is told what it is ----------------------------------------------------------------
 
     def mismatch(self, definition: Any) -> str | None:
         """Why a pipeline cannot write to an index of this kind that is there, if so."""

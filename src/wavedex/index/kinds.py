@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from wavedex.errors import BadDefinition
+from wavedex.index.held import Held
 from wavedex.index.kind import Kind
 from wavedex.index.lifetime.kind import LifeKind
 from wavedex.index.wave.kind import WaveKind
@@ -29,3 +30,8 @@ def find_kind(name: str) -> Kind:
     if name not in KINDS:
         raise BadDefinition(f"kind is {name!r}. Give one of {', '.join(map(repr, KINDS))}.")
     return KINDS[name]
+
+
+def kind_of(index: Held[Any]) -> Kind:
+    """What kind an index is."""
+    return KINDS[index.created.kind]

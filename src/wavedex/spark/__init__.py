@@ -9,11 +9,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wavedex.spark.appends import amend, append
+    from wavedex.spark.appends import amend, append, update
     from wavedex.spark.moving_view import view
     from wavedex.spark.opening import open  # noqa: A004 - as wavedex.open
     from wavedex.spark.probes import probe
-    from wavedex.spark.refresh import update
     from wavedex.spark.sessions import session
     from wavedex.spark.stream import Sink, sink
 
@@ -25,7 +24,7 @@ _HOMES = {
     "probe": "probes",
     "session": "sessions",
     "sink": "stream",
-    "update": "refresh",
+    "update": "appends",
     "view": "moving_view",
 }
 

@@ -1,21 +1,19 @@
-"""Appending and amending data frames: rows staged by one Spark job, and the plan carried out over the shards."""
+"""Data frames into an index: rows staged by one Spark job, and the plan carried out over the shards."""
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import Any
 
 from pyspark.sql import DataFrame
 
-from wavedex.errors import BadDefinition, BadTime
-from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.kinds import kind_of
 from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.opening import AnyIndex
-from wavedex.index.wave import append as appending
 from wavedex.index.wave.append import Appended
-from wavedex.spark import refresh as refreshing
-from wavedex.spark.frames import bring_frame
-from wavedex.spark.opening import Path, on_spark
+from wavedex.spark.frames import FrameDelivery
+from wavedex.spark.opening import Path, on_spark, open_on
 
 
 def append(
@@ -34,25 +32,32 @@ def append(
     last refresh if that is later; with counted windows each stream has come to the largest position among them. Raises
     GapTooLarge where that would be further ahead than anything in it lives: `update` takes an instant of one's own.
     """
-    index = on_spark(path, frame.sparkSession)
-    if isinstance(index, LifetimeIndex):
-        if slot is not None:
-            raise BadTime(
-                "slot= is for wave indexes. Leave it out, or use update(path, now, frame)."
-            )
-        return refreshing.append(index, frame, marks)
-    number = None if slot is None else index.slot_number(slot)
-    bring = bring_frame(index, frame, number)
-    return appending.append(index.writer, bring, number, marks)
+    index = _opened(path, frame)
+    return kind_of(index).append(index, FrameDelivery(frame, marks), slot)
 
 
 def amend(path: Path | AnyIndex, frame: DataFrame, slot: Any = None) -> Appended:
     """Add late rows to slots that are still in the window, as `WaveIndex.amend` does."""
-    index = on_spark(path, frame.sparkSession)
-    if isinstance(index, LifetimeIndex):
-        raise BadDefinition(
-            "Rows of a lifetime index may come late without more ado. Use append, or update(path, now, frame)."
-        )
-    number = None if slot is None else index.slot_number(slot)
-    bring = bring_frame(index, frame, number)
-    return appending.amend(index.writer, bring)
+    index = _opened(path, frame)
+    return kind_of(index).amend(index, FrameDelivery(frame), slot)
+
+
+def update(
+    path: Path | AnyIndex,
+    now: Any,
+    frame: DataFrame,
+    arrived: Mapping[str, int] | None = None,
+) -> Refreshed:
+    """One refresh with the rows of a data frame, as `LifetimeIndex.update` does.
+
+    A column of lists where the index has single keys is exploded. Raises what `LifetimeIndex.update` raises, NotAnIndex
+    where it is of another kind, and SparkFailed; the index is then as it was.
+    """
+    index = _opened(path, frame)
+    return kind_of(index).update(index, FrameDelivery(frame), now, arrived)
+
+
+def _opened(path: Path | AnyIndex, frame: DataFrame) -> AnyIndex:
+    """The index, with its plans carried out by Spark."""
+    spark = frame.sparkSession
+    return open_on(path, spark) if isinstance(path, str | os.PathLike) else on_spark(path, spark)

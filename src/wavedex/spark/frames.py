@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Any
+from functools import reduce
+from operator import and_
+from typing import Any, cast
 
 import pyarrow as pa
 import pyspark.sql.functions as sf
@@ -19,24 +21,74 @@ from pyspark import TaskContext
 from pyspark.sql import Column, DataFrame
 from pyspark.sql.types import ArrayType
 
-from wavedex import errors
+from wavedex import errors, slots
 from wavedex.errors import WavedexError
 from wavedex.files.names import DATA, base_of, stem_prefix
-from wavedex.index.core.arrival import Arriving, Bring, arrive
+from wavedex.index.core.arrival import Arriving, Bring, arrive, cast_column
 from wavedex.index.core.definition import Definition
+from wavedex.index.core.delivery import Delivery, H, Holder
 from wavedex.index.core.staged import Staged, clearing, gather, stage
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.index.wave.index import WaveIndex
 from wavedex.log.manifest import Manifest
 from wavedex.spark.engine import spark_errors
+from wavedex.spark.opening import on_spark
 from wavedex.spark.types import arrow_schema, spark_type
 from wavedex.store.databases.server_address import Trust
 
 
-def bring_frame(index: WaveIndex, frame: DataFrame, slot: int | None) -> Bring:
-    """Stages the rows of a frame while the writer's lock is held. Raises SchemaMismatch and its kin at once."""
-    frame = check_frame(index.definition, frame, slot)
-    return lambda manifest: staging(index, frame, slot, manifest)
+class FrameDelivery(Delivery):
+    """The rows of a data frame."""
+
+    def __init__(self, frame: DataFrame, marks: Mapping[str, str] | None = None) -> None:
+        self._frame = frame
+        self.marks = marks or {}
+
+    def working(self, index: H) -> H:
+        return on_spark(index, self._frame.sparkSession)
+
+    def ready(self, index: Holder, at: Any) -> Bring:
+        frame = check_frame(_held(index).definition, self._frame, at)
+        return lambda manifest: staging(_held(index), frame, at, manifest)
+
+    def waiting(self, index: Holder, at: Callable[[Manifest], Any]) -> Bring:
+        definition = _held(index).definition
+        frame = check_frame(definition, self._frame, definition.unguessed)
+        return lambda manifest: staging(_held(index), frame, at(manifest), manifest)
+
+    @contextmanager
+    def held(self, index: Holder) -> Iterator[None]:
+        """The frame is kept, so that what is read then is what was looked at."""
+        definition = _held(index).definition
+        check_frame(definition, self._frame, definition.unguessed)
+        self._frame.persist()
+        try:
+            yield
+        finally:
+            self._frame.unpersist()
+
+    def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
+        held = _held(index)
+        definition = held.definition
+        has_key = reduce(and_, (column(name).isNotNull() for name in definition.key_names))
+        tops = [sf.max(column(name)).alias(f"c{place}") for place, name in enumerate(names)]
+        frame = check_frame(definition, self._frame, definition.unguessed)
+        with spark_errors(f"looking at rows for {held.path}"):
+            found = frame.where(has_key).agg(*tops).toArrow()
+        if found.column(0).null_count:
+            return None
+        ends = (
+            cast_column(
+                found.column(place), definition.schema.field(name), definition.zone
+            ).combine_chunks()
+            for place, name in enumerate(names)
+        )
+        # Where no row has a position, the task that stages them says so.
+        return [0 if each.null_count else int(slots.ordinals(each)[0]) for each in ends]
+
+
+def _held(index: Holder) -> AnyIndex:
+    """An index that somebody holds: Spark's rows go into no other."""
+    return cast(AnyIndex, index)
 
 
 @contextmanager
@@ -132,11 +184,11 @@ def stage_at(path: str, rows: pa.Table, at: Any, stem: str) -> dict[str, Any]:
 
 
 def said(work: Callable[[], dict[str, Any]]) -> pa.RecordBatch:
-    """What a task answers: what its work gave, or the name and the text of what is wrong, as one line."""
+    """What a task answers: what its work gave, or what is wrong, as one line."""
     try:
         answer = work()
     except WavedexError as error:
-        answer = {"error": type(error).__name__, "text": str(error)}
+        answer = errors.tell(error)
     return pa.RecordBatch.from_pylist([{"said": json.dumps(answer)}])
 
 
@@ -144,6 +196,5 @@ def heard(row: Any) -> dict[str, Any]:
     """The answer of a task. Raises what was wrong there."""
     answer: dict[str, Any] = json.loads(row.said)
     if "error" in answer:
-        kind = getattr(errors, answer["error"], WavedexError)
-        raise kind(answer["text"])
+        raise errors.told(answer)
     return answer

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from functools import partial
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import TypeVar, cast
 
 from pyspark.sql import SparkSession
 
@@ -13,41 +13,53 @@ from wavedex.engine.local import LocalEngine
 from wavedex.engine.workshop import Workshop
 from wavedex.errors import SchemaMismatch
 from wavedex.index.core.surroundings import Surroundings
-from wavedex.index.lifetime.index import LifetimeIndex
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.index.wave.index import WaveIndex
 from wavedex.spark.engine import SparkEngine
 from wavedex.spark.sessions import session
 
 Path = str | os.PathLike[str]
+Index = TypeVar("Index")
 
 
-def open(path: Path, spark: SparkSession | None = None) -> Any:  # noqa: A001 - as wavedex.open
+def open(path: Path, spark: SparkSession | None = None) -> AnyIndex:  # noqa: A001 - as wavedex.open
     """The index at a path, whose plans are carried out by Spark: for a migration or an erase of many rows, say.
 
     It is a WaveIndex or a LifetimeIndex, as it was created. The session is the one that `session` makes, if none is given.
     """
-    return on_spark(path, spark or session())
+    return open_on(path, spark or session())
 
 
-def on_spark(path: Path | AnyIndex, spark: SparkSession) -> AnyIndex:
-    """The index, with its plans carried out by Spark.
+@dataclass(frozen=True)
+class Engines:
+    """Makes engines that run on a session of Spark.
 
     Files that are updated in place are left to this process: a task that everybody has given up may still write, and in
     place it would write into what others have published since.
     """
+
+    spark: SparkSession
+
+    def __call__(self, workshop: Workshop, shards: int) -> Engine:
+        """The engine for an index."""
+        if workshop.technique.writes_into_files:
+            return LocalEngine(workshop, shards)
+        return SparkEngine(workshop, shards, self.spark.sparkContext)
+
+
+def open_on(path: Path, spark: SparkSession, around: Surroundings | None = None) -> AnyIndex:
+    """The index at a path, with its plans carried out by Spark, and with all else as its surroundings have it."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise SchemaMismatch(
             "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic session, or "
             "write it with df.write.format('wavedex')."
         )
-    if isinstance(path, WaveIndex | LifetimeIndex):
-        path = path.path
-    engine = partial(_engine, spark)
-    return open_index(path, surroundings=Surroundings(engine=engine))
+    around = replace(around or Surroundings(), engine=Engines(spark))
+    return open_index(path, surroundings=around)
 
 
-def _engine(spark: SparkSession, workshop: Workshop, shards: int) -> Engine:
-    if workshop.technique.writes_into_files:
-        return LocalEngine(workshop, shards)
-    return SparkEngine(workshop, shards, spark.sparkContext)
+def on_spark(index: Index, spark: SparkSession) -> Index:
+    """The same index with its plans carried out by Spark."""
+    held = cast(AnyIndex, index)
+    if held.surroundings.engine == Engines(spark):
+        return index
+    return cast(Index, open_on(held.path, spark, held.surroundings))

@@ -29,8 +29,7 @@ from wavedex.errors import (
     SparkFailed,
 )
 from wavedex.index.core.surroundings import Surroundings
-from wavedex.index.kinds import DEFAULT, find_kind
-from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.kinds import DEFAULT, find_kind, kind_of
 from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.wave.append import Appended
@@ -145,10 +144,9 @@ def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell)
     state = _Run(pipeline, tell)
     frame = _shaped(spark, pipeline, _read(spark, pipeline, None))
     index = _open_or_create(pipeline, frame)
-    is_wave = not isinstance(index, LifetimeIndex)
     feed = sink(
         pipeline.index.path,
-        delay=stream.delay or (NO_DELAY if is_wave else None),
+        delay=stream.delay or (NO_DELAY if kind_of(index).has_watermark else None),
         dead_letters=stream.dead_letters,
         takeover=stream.takeover,
         say=lambda number, did: state.step(did, index),

@@ -15,24 +15,17 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
-from wavedex.errors import BadDefinition, NoWatermark, StreamOutOfStep
-from wavedex.index.core.arrival import Arriving
-from wavedex.index.core.staged import read_rows
+from wavedex.errors import NoWatermark, StreamOutOfStep
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import Turn
-from wavedex.index.lifetime.index import LifetimeIndex
-from wavedex.index.lifetime.refresh import Refreshed
-from wavedex.index.wave import feed as feeding
-from wavedex.index.wave.feed import Batch, Fed
-from wavedex.index.wave.index import WaveIndex
-from wavedex.spark import refresh as refreshing
-from wavedex.spark.frames import bring_frame
-from wavedex.spark.opening import Path, on_spark
+from wavedex.index.kind import Lateness
+from wavedex.index.kinds import kind_of
+from wavedex.index.opening import AnyIndex
+from wavedex.spark.frames import FrameDelivery, check_frame
+from wavedex.spark.opening import Path, open_on
 
 DELAY_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of `withWatermark` in the time column."""
-Aside = Callable[[Arriving], None]
-"""Takes rows that came too late."""
 
 
 @dataclass(frozen=True)
@@ -50,25 +43,20 @@ class Sink:
         stream = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         if stream is None:
             raise StreamOutOfStep("A sink is called by foreachBatch of a streaming query only.")
-        index = on_spark(self.path, frame.sparkSession)
-        done: Fed | Refreshed
-        if isinstance(index, LifetimeIndex):
-            check_life_stream(self.delay, self.dead_letters)
-            done = refreshing.feed(index, frame, Turn(stream, number, self.takeover))
-        else:
-            done = self._feed(index, frame, stream, number)
+        index = open_on(self.path, frame.sparkSession)
+        kind = kind_of(index)
+        check_frame(index.definition, frame, index.definition.unguessed)
+        delay = self._delay(frame, index)
+        kind.check_stream(delay, self.dead_letters)
+        turn = Turn(stream, number, self.takeover)
+        late = Lateness(delay, dead_letters(self.dead_letters, turn))
+        done = kind.feed(index, FrameDelivery(frame), turn, late)
         if self.say is not None:
             self.say(number, done)
 
-    def _feed(self, index: WaveIndex, frame: DataFrame, stream: str, number: int) -> Fed:
-        bring = bring_frame(index, frame, None)
-        delay = index.definition.slotting.length(self._delay(frame, index))
-        batch = Batch(stream, number, delay, self.takeover)
-        aside = dead_letters(self.dead_letters, index, batch)
-        return feeding.feed(index.writer, bring, batch, aside)
-
-    def _delay(self, frame: DataFrame, index: WaveIndex) -> Any:
-        if self.delay is not None:
+    def _delay(self, frame: DataFrame, index: AnyIndex) -> Any:
+        """How late rows may be: as was said, or else as the frame says where the index asks for it."""
+        if self.delay is not None or not kind_of(index).has_watermark:
             return self.delay
         time = index.definition.time
         delay_ms = None if time is None else frame.schema[time].metadata.get(DELAY_METADATA)
@@ -80,26 +68,16 @@ class Sink:
         return dt.timedelta(milliseconds=delay_ms)
 
 
-def check_life_stream(delay: Any, dead_letters: Any) -> None:
-    """Raise BadDefinition where a stream into a lifetime index is told what only wave indexes know."""
-    for name, given in (("delay", delay), ("dead_letters", dead_letters)):
-        if given is not None:
-            raise BadDefinition(
-                f"{name} is for wave indexes: no row comes too late for a lifetime index. Leave it out."
-            )
-
-
-def dead_letters(folder: Path | None, index: WaveIndex, batch: Batch) -> Aside | None:
+def dead_letters(folder: Path | None, turn: Turn) -> Callable[[pa.Table], None] | None:
     """Writes rows that came too late below a folder, under a name that is the same when the batch comes again."""
     if folder is None:
         return None
     files = Surroundings().files(folder)
-    name = f"{batch.stream}-{batch.number:010d}.parquet"
+    name = f"{turn.stream}-{turn.number:010d}.parquet"
 
-    def write(late: Arriving) -> None:
-        rows = read_rows(index.storage, index.definition, late)
+    def write(late: pa.Table) -> None:
         buffer = pa.BufferOutputStream()
-        pq.write_table(rows, buffer, compression="zstd")
+        pq.write_table(late, buffer, compression="zstd")
         files.make_folder("")
         files.remove(name)
         files.create(name, lambda sink: sink.write(buffer.getvalue()))

@@ -149,6 +149,11 @@ class Definition(ABC):
     def state_of(self, manifest: Manifest) -> State | None:
         """The planner's state, None while nothing came. Raises ValueError where it is none."""
 
+    @property
+    def unguessed(self) -> Any:
+        """What is said of the time of rows before anything is known of it."""
+        return None
+
     @abstractmethod
     def drained(
         self,

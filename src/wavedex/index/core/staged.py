@@ -95,11 +95,11 @@ def stage(files: AnyFiles, definition: Definition, rows: pa.Table, at: Any, stem
     spec = definition.spec
     homes = files.homes(folder_of(stem))
     parts = {}
-    for shard, share in enumerate(split_by_shard(arriving.batch, spec, definition.shards)):
+    shares = split_by_shard(arriving.batch, spec, definition.shards, arriving.slots)
+    for shard, share in enumerate(shares):
         if share.num_rows:
             batch = share.batch()
-            slots = definition.slotting.slots_of(spec.ordinals(batch))
-            held = frozenset(distinct(slots)[0].tolist())
+            held = frozenset(distinct(share.slots)[0].tolist())
             own = f"{homes[shard % len(homes)]}/{brought_stem(base_of(stem), shard)}"
             born = born_in(batch, spec, definition.slotting)
             built = definition.package.build(files, spec, own, Pieces.of(batch), held)

@@ -11,20 +11,21 @@ than the longest lifetime is refused: everything in the index would be over, or 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from typing import Protocol
 
-import pyarrow as pa
-
-from wavedex import slots
 from wavedex.engine.change import Change
 from wavedex.errors import GapTooLarge
+from wavedex.index.core import delivery
 from wavedex.index.core.arrival import Arriving, Bring
+from wavedex.index.core.delivery import Delivery
 from wavedex.index.core.turns import Turn, check_turn
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.counted import Counted, at_instant, count_seen, follow
 from wavedex.index.lifetime.definition import At, LifeDefinition
-from wavedex.index.lifetime.refresh import Refreshed, refresh
+from wavedex.index.lifetime.refresh import Refreshed, check_forwards, refresh
 from wavedex.index.lifetime.writer import LifeWriter
 from wavedex.log.manifest import Manifest, Notes
 from wavedex.log.progress import Progress, Sources
@@ -38,49 +39,109 @@ class Seen:
     positions: Mapping[str, int] = field(default_factory=dict)
 
 
-def look(definition: LifeDefinition, table: pa.Table) -> Seen:
-    """What rows that fit say of time. Raises NullTimes where one has no position."""
-    if not table.num_rows:
-        return Seen(None)
-    definition.complete(table, definition.unguessed)
-    names = (definition.time, *definition.counts)
-    latest, *positions = (int(slots.ordinals(table.column(name)).max()) for name in names)
-    return Seen(latest, dict(zip(definition.counts, positions, strict=True)))
+class Holder(delivery.Holder, Protocol):
+    """A lifetime index, as far as what gets in must know one."""
+
+    @property
+    def created(self) -> LifeDefinition:
+        """What it was created as."""
+
+    def definition_at(self, manifest: Manifest) -> LifeDefinition:
+        """What it was when a commit was made."""
+
+    @property
+    def writer(self) -> LifeWriter:
+        """What commits to it."""
 
 
-def at_seen(definition: LifeDefinition, manifest: Manifest, seen: Seen | None) -> At:
-    """What rows are to be guessed by that say themselves what the time is. REQUIRES: they were looked at, where they are guessed."""
-    if not definition.counts or seen is None or seen.latest is None:
-        return definition.unguessed
-    now, counted = _moment(definition, manifest, seen.latest, seen)
-    return at_instant(definition, now, follow(definition, manifest, now, counted))
+def update(index: Holder, rows: Delivery, now: int, counted: Counted | None) -> Refreshed:
+    """Refresh the index at an instant; `counted` says how far streams have come, where windows are counted.
 
-
-def append(
-    writer: LifeWriter,
-    bring: Bring,
-    seen: Seen | None = None,
-    marks: Mapping[str, str] | None = None,
-) -> Refreshed:
-    """Refresh the index with rows that say what the time is. Raises GapTooLarge and what bringing and writing raise.
-
-    `seen` is what they say, where windows are counted; otherwise it is asked once they are there. `marks` are noted in the
-    commit.
+    Raises RefreshBackwards, FromTheFuture and what bringing and writing raise.
     """
-    sources = None if marks is None else Sources(marks=marks)
-    with writer.writing() as manifest, bring(manifest) as arriving:
-        return _take(writer, manifest, arriving, seen, sources)
+    return _update(rows.working(index), rows, now, lambda manifest: counted)
 
 
-def feed(writer: LifeWriter, bring: Bring, turn: Turn, seen: Seen | None = None) -> Refreshed:
+def update_by_rows(index: Holder, rows: Delivery, now: int) -> Refreshed:
+    """The same where only the rows say how far streams have come."""
+    index = rows.working(index)
+    with _looked_at(index, rows) as seen:
+        positions = {} if seen is None else seen.positions
+
+        def counted(manifest: Manifest) -> Counted | None:
+            return count_seen(index.definition_at(manifest), manifest, positions)
+
+        return _update(index, rows, now, counted)
+
+
+def append(index: Holder, rows: Delivery) -> Refreshed:
+    """Refresh the index with rows that say what the time is. Raises GapTooLarge and what bringing and writing raise."""
+    index = rows.working(index)
+    sources = Sources(marks=rows.marks) if rows.marks else None
+    with _looked_at(index, rows) as seen:
+        bring = _bring_seen(index, rows, seen)
+        with index.writer.writing() as manifest, bring(manifest) as arriving:
+            return _take(index.writer, manifest, arriving, seen, sources)
+
+
+def feed(index: Holder, rows: Delivery, turn: Turn) -> Refreshed:
     """Take one batch of a stream. Raises AnotherStream, StreamOutOfStep and what `append` raises."""
-    with writer.writing() as manifest:
-        progress = check_turn(manifest, turn)
-        if progress is not None and progress.batch == turn.number:
-            return Refreshed(manifest.commit, _due(writer.definition, manifest), repeated=True)
-        sources = Sources({turn.stream: Progress(turn.number, None)})
+    index = rows.working(index)
+    writer = index.writer
+    with _looked_at(index, rows) as seen:
+        bring = _bring_seen(index, rows, seen)
+        with writer.writing() as manifest:
+            progress = check_turn(manifest, turn)
+            if progress is not None and progress.batch == turn.number:
+                return Refreshed(manifest.commit, _due(writer.definition, manifest), repeated=True)
+            sources = Sources({turn.stream: Progress(turn.number, None)})
+            with bring(manifest) as arriving:
+                return _take(writer, manifest, arriving, seen, sources)
+
+
+def _update(
+    index: Holder, rows: Delivery, now: int, counted: Callable[[Manifest], Counted | None]
+) -> Refreshed:
+    def at(manifest: Manifest) -> At:
+        definition = index.definition_at(manifest)
+        arrivals = follow(definition, manifest, now, counted(manifest))
+        return at_instant(definition, now, arrivals)
+
+    bring = rows.waiting(index, at)
+    with index.writer.writing() as manifest:
+        check_forwards(manifest, now, index.writer.definition)
         with bring(manifest) as arriving:
-            return _take(writer, manifest, arriving, seen, sources)
+            return refresh(index.writer, manifest, now, arriving, counted(manifest))
+
+
+@contextmanager
+def _looked_at(index: Holder, rows: Delivery) -> Iterator[Seen | None]:
+    """What rows say of time, where windows are counted; otherwise that is asked once they are there."""
+    counts = index.created.counts
+    if not counts:
+        yield None
+        return
+    time = index.created.time
+    assert time is not None
+    with rows.held(index):
+        found = rows.largest(index, [time, *counts])
+        if found is None:
+            yield Seen(None)
+        else:
+            yield Seen(found[0], dict(zip(counts, found[1:], strict=True)))
+
+
+def _bring_seen(index: Holder, rows: Delivery, seen: Seen | None) -> Bring:
+    """Bring rows that say themselves what the time is."""
+
+    def at(manifest: Manifest) -> At:
+        definition = index.definition_at(manifest)
+        if seen is None or seen.latest is None:
+            return definition.unguessed
+        now, counted = _moment(definition, manifest, seen.latest, seen)
+        return at_instant(definition, now, follow(definition, manifest, now, counted))
+
+    return rows.waiting(index, at)
 
 
 def _take(

@@ -7,42 +7,35 @@ handed in with every refresh.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition
-from wavedex.index.core.arrival import Arriving, Bring, arrive, fit, nothing, settle
 from wavedex.index.core.creation import create_at
+from wavedex.index.core.delivery import InMemory, delivery_of
 from wavedex.index.core.description import describe
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import turn_of
-from wavedex.index.held import Held, is_of_spark
+from wavedex.index.held import Held
 from wavedex.index.lifetime import feed as life_feeding
 from wavedex.index.lifetime import migration as life_migrating
-from wavedex.index.lifetime import refresh as refreshing
 from wavedex.index.lifetime import retraction as retracting
 from wavedex.index.lifetime.answers import define_life, redefine_life
 from wavedex.index.lifetime.clock import LifeClock
-from wavedex.index.lifetime.counted import Counted, at_instant, check_counted, follow
+from wavedex.index.lifetime.counted import at_instant, check_counted
 from wavedex.index.lifetime.definition import At, LifeDefinition
 from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.lifetime.retraction import Retracted
 from wavedex.index.lifetime.snapshot import LifeReadable, LifeSnapshot
 from wavedex.index.lifetime.writer import LifeWriter
 from wavedex.log.manifest import Manifest
-
-_ON_SPARK = "wavedex.spark.refresh"
-"""Who refreshes with data frames of Spark; imported when one comes, so that nothing here knows Spark."""
 
 
 class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
@@ -184,12 +177,19 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         index is then as it was.
         """
         self._let_go()
-        if is_of_spark(batch):
-            return import_module(_ON_SPARK).update(self, now, batch, arrived)
         instant = self.instant(now)
         counted = check_counted(self._definition, arrived)
-        bring = self._bring(batch, partial(self._at, instant, counted))
-        return refreshing.update(self._writer, instant, bring, counted)
+        return life_feeding.update(self, delivery_of(batch), instant, counted)
+
+    def append(self, batch: Any) -> Refreshed:
+        """One refresh with rows that say themselves what the time is.
+
+        It is at the latest insertion time that was seen, in these rows or before; with counted windows each stream has come
+        to the largest position that was seen. Raises GapTooLarge where a row is further ahead than anything lives, and what
+        `update` raises; the index is then as it was.
+        """
+        self._let_go()
+        return life_feeding.append(self, delivery_of(batch))
 
     def feed(self, batch: Any, *, stream: str, number: int, takeover: bool = False) -> Refreshed:
         """Take the next batch of a stream, each of them once however often it is sent.
@@ -203,15 +203,7 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         """
         self._let_go()
         turn = turn_of(stream, number, takeover)
-        table, null_keys = fit(batch, self._definition)
-        seen = life_feeding.look(self._definition, table) if self._definition.counts else None
-
-        def bring(manifest: Manifest) -> AbstractContextManager[Arriving]:
-            definition = self._writer.definition
-            at = life_feeding.at_seen(definition, manifest, seen)
-            return contextlib.nullcontext(settle(table, null_keys, definition, at))
-
-        return life_feeding.feed(self._writer, bring, turn, seen)
+        return life_feeding.feed(self, delivery_of(batch), turn)
 
     def retract(self, now: Any, batch: Any) -> Retracted:
         """Let rows cease to hold before their time: negative tuples, matched on all columns.
@@ -222,7 +214,7 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         """
         self._let_go()
         instant = self.instant(now)
-        bring = self._bring(batch, partial(self._last, instant))
+        bring = InMemory(batch).waiting(self, partial(self._last, instant))
         return retracting.retract(self._writer, instant, bring)
 
     def prolong(self, now: Any, batch: Any) -> Retracted:
@@ -235,7 +227,7 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         if self._definition.counts:
             raise BadDefinition("Rows of counted windows have no ends that could be changed.")
         instant = self.instant(now)
-        bring = self._bring(batch, lambda _: At(instant, bound="now"))
+        bring = InMemory(batch).waiting(self, lambda _: At(instant, bound="now"))
         return retracting.prolong(self._writer, instant, bring)
 
     def migrate(
@@ -277,22 +269,9 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         """The ordinal that an instant means. Raises BadTime."""
         return self._definition.slotting.instant(now)
 
-    def _at(self, now: int, counted: Counted | None, manifest: Manifest) -> At:
-        definition = self._writer.definition
-        return at_instant(definition, now, follow(definition, manifest, now, counted))
-
     def _last(self, now: int, manifest: Manifest) -> At:
         arrivals = LifeClock.of(manifest).arrivals
         return replace(at_instant(self._writer.definition, now, arrivals), bound=None)
-
-    def _bring(self, batch: Any, at: Any) -> Bring:
-        def bring(manifest: Manifest) -> AbstractContextManager[Arriving]:
-            definition = self._writer.definition
-            if batch is None:
-                return contextlib.nullcontext(nothing(definition))
-            return contextlib.nullcontext(arrive(batch, definition, at(manifest)))
-
-        return bring
 
     def __repr__(self) -> str:
         definition = self.definition

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, BadTime
-from wavedex.index.kind import Found, Kind, is_number, key_columns, time_type, width_of
+from wavedex.index.core.delivery import Delivery
+from wavedex.index.core.turns import Turn
+from wavedex.index.kind import Found, Kind, Lateness, is_number, key_columns, time_type, width_of
 from wavedex.index.lifetime.answers import read_grid, read_partition
 from wavedex.index.lifetime.definition import LifeDefinition
+from wavedex.index.lifetime.feed import update_by_rows
 from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.plan.grids.methods import METHODS
 from wavedex.slots import Numbers, duration_ns
 from wavedex.slots.ends import ends
@@ -27,6 +31,7 @@ class LifeKind(Kind):
     """The options of `LifetimeIndex.create`."""
 
     index = LifetimeIndex
+    has_watermark = False
     checked_first = (
         "method",
         "key",
@@ -38,6 +43,46 @@ class LifeKind(Kind):
         "grid",
         "max_lifetime",
     )
+
+    def append(self, index: LifetimeIndex, rows: Delivery, slot: Any = None) -> Refreshed:
+        if slot is not None:
+            raise BadTime(
+                "slot= is for wave indexes. Leave it out, or use update(path, now, frame)."
+            )
+        return index.append(rows)
+
+    def amend(self, index: LifetimeIndex, rows: Delivery, slot: Any = None) -> NoReturn:
+        raise BadDefinition(
+            "Late rows of a lifetime index need no special call. Use append, or update(path, now, frame)."
+        )
+
+    def update(
+        self,
+        index: LifetimeIndex,
+        rows: Delivery,
+        now: Any,
+        arrived: Mapping[str, int] | None = None,
+    ) -> Refreshed:
+        return index.update(now, rows, arrived=arrived)
+
+    def refresh(self, index: LifetimeIndex, rows: Delivery, now: int | None) -> Refreshed:
+        return index.append(rows) if now is None else update_by_rows(index, rows, now)
+
+    def feed(self, index: LifetimeIndex, rows: Delivery, turn: Turn, late: Lateness) -> Refreshed:
+        return index.feed(rows, stream=turn.stream, number=turn.number, takeover=turn.takes_over)
+
+    def check_stream(self, delay: Any, dead_letters: Any) -> None:
+        for name, given in (("delay", delay), ("dead_letters", dead_letters)):
+            if given is not None:
+                raise BadDefinition(
+                    f"{name} is for wave indexes: no row comes too late for a lifetime index. Leave it out."
+                )
+
+    def read_instant(self, index: LifetimeIndex, now: str | None) -> int | None:
+        if now is None:
+            return None
+        number = now.strip().removeprefix("-")
+        return index.instant(int(now) if number.isdecimal() else now)
 
     def missing(self, options: Mapping[str, Any]) -> Iterator[Found]:
         for name in ("key", "inserted", "max_lifetime", "refresh"):

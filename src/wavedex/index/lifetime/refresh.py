@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 
 from wavedex.engine.change import Change
 from wavedex.errors import FromTheFuture, RefreshBackwards
-from wavedex.index.core.arrival import Arriving, Bring
+from wavedex.index.core.arrival import Arriving
 from wavedex.index.lifetime.clock import Arrivals, LifeClock
 from wavedex.index.lifetime.counted import Counted, count_on, follow
 from wavedex.index.lifetime.definition import LifeDefinition
@@ -50,22 +50,6 @@ class Refreshed:
     repeated: bool = False
 
 
-def update(
-    writer: LifeWriter,
-    now: int,
-    bring: Bring,
-    counted: Counted | None = None,
-) -> Refreshed:
-    """Refresh the index at an instant. Raises RefreshBackwards, FromTheFuture and what bringing and writing raise.
-
-    `counted` says how far streams have come where windows are counted.
-    """
-    with writer.writing() as manifest:
-        check_forwards(manifest, now, writer.definition)
-        with bring(manifest) as arriving:
-            return refresh(writer, manifest, now, arriving, counted)
-
-
 def refresh(
     writer: LifeWriter,
     manifest: Manifest,
@@ -74,7 +58,7 @@ def refresh(
     counted: Counted | None,
     sources: Sources | None = None,
 ) -> Refreshed:
-    """The same, of rows that are at hand. REQUIRES: the lock is held, and the instant is not before the last.
+    """Refresh the index at an instant, with rows that are at hand. REQUIRES: the lock is held, and the instant is not before the last.
 
     A batch that `sources` tell of is known by them, and they are noted; of others the same one again is passed over.
     """

@@ -7,27 +7,26 @@ file is touched. Reads go through a snapshot of the newest commit.
 
 from __future__ import annotations
 
-import contextlib
 import datetime as dt
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from typing import Any
 
 import pyarrow as pa
 
 from wavedex.errors import BadTime
-from wavedex.index.core.arrival import Arriving, Bring, arrive
+from wavedex.index.core.arrival import Arriving
 from wavedex.index.core.creation import create_at
+from wavedex.index.core.delivery import delivery_of
 from wavedex.index.core.description import describe
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.staged import read_rows
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import turn_of
-from wavedex.index.held import Held, is_of_spark
+from wavedex.index.held import Held
 from wavedex.index.reading.pointers import read_records
 from wavedex.index.wave import append as appending
 from wavedex.index.wave import feed as feeding
@@ -38,9 +37,6 @@ from wavedex.index.wave.changes import ChangeFeed, change_schema
 from wavedex.index.wave.definition import WaveDefinition
 from wavedex.index.wave.feed import Batch, Fed
 from wavedex.index.wave.writer import WaveWriter
-
-_ON_SPARK = "wavedex.spark.appends"
-"""Who appends data frames of Spark; imported when one comes, so that nothing here knows Spark."""
 
 
 class WaveIndex(Held[WaveDefinition]):
@@ -184,11 +180,10 @@ class WaveIndex(Held[WaveDefinition]):
         OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index is then as it was.
         """
         self._let_go()
-        if is_of_spark(batch):
-            return import_module(_ON_SPARK).append(self, batch, slot)
+        rows = delivery_of(batch)
+        index = rows.working(self)
         number = None if slot is None else self.slot_number(slot)
-        arriving = arrive(batch, self._definition, number)
-        return appending.append(self._writer, _at_hand(arriving), number)
+        return appending.append(index.writer, rows.ready(index, number), number, rows.marks)
 
     def read_records(self, path: str | os.PathLike[str]) -> pa.Table:
         """What the index keeps of the records in a Parquet or Arrow file, with pointers to them, ready to be appended.
@@ -205,11 +200,10 @@ class WaveIndex(Held[WaveDefinition]):
         slots (older ones are dropped and counted where the index was created with late="drop").
         """
         self._let_go()
-        if is_of_spark(batch):
-            return import_module(_ON_SPARK).amend(self, batch, slot)
+        rows = delivery_of(batch)
+        index = rows.working(self)
         number = None if slot is None else self.slot_number(slot)
-        arriving = arrive(batch, self._definition, number)
-        return appending.amend(self._writer, _at_hand(arriving))
+        return appending.amend(index.writer, rows.ready(index, number))
 
     def migrate(
         self,
@@ -273,11 +267,12 @@ class WaveIndex(Held[WaveDefinition]):
                 "A stream goes by the times of its rows, and this index has no time column. Use append."
             )
         turn = turn_of(stream, number, takeover)
-        arriving = arrive(batch, self._definition, None)
+        rows = delivery_of(batch)
+        index = rows.working(self)
+        bring = rows.ready(index, None)
         delayed = self._definition.slotting.length(delay)
         taken = Batch(turn.stream, turn.number, delayed, takeover)
-        bring = _at_hand(arriving)
-        return feeding.feed(self._writer, bring, taken, self._aside(set_aside))
+        return feeding.feed(index.writer, bring, taken, self._aside(set_aside))
 
     def _aside(
         self, take: Callable[[pa.Table], object] | None
@@ -293,8 +288,3 @@ class WaveIndex(Held[WaveDefinition]):
             f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
             f"{definition.scheme_name}, {definition.update}>"
         )
-
-
-def _at_hand(arriving: Arriving) -> Bring:
-    """Rows that need no bringing."""
-    return lambda manifest: contextlib.nullcontext(arriving)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from typing import Any, NoReturn
 
 import pyarrow as pa
 
-from wavedex.index.kind import Found, Kind, is_number, key_columns, time_type, width_of
+from wavedex.errors import BadDefinition, NotAnIndex, NoWatermark
+from wavedex.index.core.delivery import Delivery
+from wavedex.index.core.turns import Turn
+from wavedex.index.kind import Found, Kind, Lateness, is_number, key_columns, time_type, width_of
+from wavedex.index.wave.append import Appended
 from wavedex.index.wave.definition import WaveDefinition
+from wavedex.index.wave.feed import Fed
 from wavedex.index.wave.index import WaveIndex
 from wavedex.plan import SCHEMES, options_of
 from wavedex.slots import Numbers, slotting
@@ -25,7 +30,42 @@ class WaveKind(Kind):
     """The options of `WaveIndex.create`."""
 
     index = WaveIndex
+    has_watermark = True
     checked_first = ("key", "time", "slot", "zone", "origin", "scheme", "window", "indexes")
+
+    def append(self, index: WaveIndex, rows: Delivery, slot: Any = None) -> Appended:
+        return index.append(rows, slot)
+
+    def amend(self, index: WaveIndex, rows: Delivery, slot: Any = None) -> Appended:
+        return index.amend(rows, slot)
+
+    def update(
+        self, index: WaveIndex, rows: Delivery, now: Any, arrived: Mapping[str, int] | None = None
+    ) -> NoReturn:
+        raise NotAnIndex(f"{index.path} is no lifetime index. Use append.")
+
+    def refresh(self, index: WaveIndex, rows: Delivery, now: int | None) -> Appended:
+        return index.append(rows)
+
+    def feed(self, index: WaveIndex, rows: Delivery, turn: Turn, late: Lateness) -> Fed:
+        return index.feed(
+            rows,
+            stream=turn.stream,
+            number=turn.number,
+            delay=late.delay,
+            takeover=turn.takes_over,
+            set_aside=late.set_aside,
+        )
+
+    def check_stream(self, delay: Any, dead_letters: Any) -> None:
+        if delay is None:
+            raise NoWatermark(
+                "Say how late rows may be with the option delay, such as '10 minutes'."
+            )
+
+    def read_instant(self, index: WaveIndex, now: str | None) -> None:
+        if now is not None:
+            raise BadDefinition("The option now is for lifetime indexes. Leave it out.")
 
     def missing(self, options: Mapping[str, Any]) -> Iterator[Found]:
         for name in _REQUIRED:

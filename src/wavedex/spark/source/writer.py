@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import pyarrow as pa
 import xxhash
@@ -25,26 +25,20 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
-from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, NoWatermark, WavedexError
+from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, WavedexError
 from wavedex.files.names import STAGED, staged_prefix, staged_stem
-from wavedex.index.core.arrival import Arriving, arrive
-from wavedex.index.core.definition import Definition
-from wavedex.index.core.staged import Staged, clearing, gather
+from wavedex.index.core.arrival import Arriving, Bring, arrive, settle
+from wavedex.index.core.delivery import Delivery, Holder, largest_in
+from wavedex.index.core.staged import Staged, clearing, gather, read_rows
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import Turn
-from wavedex.index.kinds import DEFAULT, find_kind
-from wavedex.index.lifetime.definition import LifeDefinition
-from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.kind import Lateness
+from wavedex.index.kinds import DEFAULT, find_kind, kind_of
 from wavedex.index.opening import AnyIndex, open_index
-from wavedex.index.wave import append as appending
-from wavedex.index.wave import feed as feeding
-from wavedex.index.wave.feed import Batch
 from wavedex.log.manifest import Log, Manifest
 from wavedex.spark.frames import stage_at
-from wavedex.spark.source import refresh as source_refresh
 from wavedex.spark.source.index_options import creation_options
-from wavedex.spark.source.refresh import instant_of
-from wavedex.spark.stream import check_life_stream, dead_letters
+from wavedex.spark.stream import dead_letters
 from wavedex.spark.types import arrow_schema
 from wavedex.store.databases.server_address import Trust
 
@@ -63,8 +57,8 @@ class _Stager:
         self.path = path
         self.trust = Trust.mine()
         self.prefix = staged_prefix(token)
-        definition: Definition = self.index.definition
-        at = definition.unguessed if isinstance(definition, LifeDefinition) else None
+        definition = self.index.definition
+        at = definition.unguessed
         self.at = definition.at_to_json(at)
         arrive(arrow_schema(schema).empty_table(), definition, at)
 
@@ -106,24 +100,60 @@ class _Stager:
         return (name for name in names if name.startswith(self.prefix))
 
 
+class StagedDelivery(Delivery):
+    """Rows that tasks of the data source have staged.
+
+    The tasks do not know when rows of counted windows will be over: how far the streams have come is known only when all
+    rows are there. Those rows are read and guessed again; others are named as they lie.
+    """
+
+    def __init__(self, stager: _Stager, messages: list[Any]) -> None:
+        self._bring: Bring = partial(stager.bring, messages)
+        self._read: tuple[pa.Table, int] | None = None
+
+    def ready(self, index: Holder, at: Any) -> Bring:
+        return self._bring
+
+    def waiting(self, index: Holder, at: Callable[[Manifest], Any]) -> Bring:
+        if self._read is None:
+            return self._bring
+        table, null_keys = self._read
+
+        def guessed(manifest: Manifest) -> AbstractContextManager[Arriving]:
+            definition = index.definition_at(manifest)
+            return nullcontext(settle(table, null_keys, definition, at(manifest)))
+
+        return guessed
+
+    @contextmanager
+    def held(self, index: Holder) -> Iterator[None]:
+        held = cast(AnyIndex, index)
+        manifest = held.manifest
+        with self._bring(manifest) as staged:
+            table = read_rows(held.storage, held.definition_at(manifest), staged)
+            self._read = table, staged.null_keys
+            yield
+
+    def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
+        assert self._read is not None
+        return largest_in(self._read[0], index.created, names)
+
+
 class WindowWriter(DataSourceArrowWriter):
     """Appends a batch: the next slot or slots, or one refresh of a lifetime index."""
 
     def __init__(self, path: str, schema: StructType, options: Mapping[str, str]) -> None:
         _create_if_missing(path, schema, options)
         self.stager = _Stager(path, schema, secrets.token_hex(8))
-        self.now = instant_of(self.stager.index, options.get("now"))
+        index = self.stager.index
+        self.now = kind_of(index).read_instant(index, options.get("now"))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
         return self.stager.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
         index = self.stager.index
-        bring = partial(self.stager.bring, messages)
-        if isinstance(index, LifetimeIndex):
-            source_refresh.refresh(index, bring, self.now)
-        else:
-            appending.append(index.writer, bring, None)
+        kind_of(index).refresh(index, StagedDelivery(self.stager, messages), self.now)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self.stager.clear(self.stager.index)
@@ -140,12 +170,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self.delay = named.get("delay")
         self.dead_letters = named.get("dead_letters")
         self.takeover = takeover
-        if kind_at(path, options) == LifeDefinition.kind:
-            check_life_stream(self.delay, self.dead_letters)
-        elif self.delay is None:
-            raise NoWatermark(
-                "Say how late rows may be with the option delay, such as '10 minutes'."
-            )
+        find_kind(kind_at(path, options)).check_stream(self.delay, self.dead_letters)
         _create_if_missing(path, schema, options)
         self.stager = _Stager(path, schema, xxhash.xxh64_hexdigest(self.stream.encode()))
 
@@ -154,14 +179,9 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         index = self.stager.index
-        bring = partial(self.stager.bring, messages)
-        if isinstance(index, LifetimeIndex):
-            source_refresh.feed(index, bring, Turn(self.stream, batchId, self.takeover))
-            return
-        delay = index.definition.slotting.length(self.delay)
-        batch = Batch(self.stream, batchId, delay, self.takeover)
-        aside = dead_letters(self.dead_letters, index, batch)
-        feeding.feed(index.writer, bring, batch, aside)
+        turn = Turn(self.stream, batchId, self.takeover)
+        late = Lateness(self.delay, dead_letters(self.dead_letters, turn))
+        kind_of(index).feed(index, StagedDelivery(self.stager, messages), turn, late)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         self.stager.clear(self.stager.index)

@@ -1,0 +1,126 @@
+"""Rows that somebody delivers, wherever they lie: in memory, in a data frame of Spark, or staged by tasks elsewhere.
+
+A kind of index asks every delivery for the same few things, so that it need not know where the rows are:
+to check them, to say how far they reach, and to bring them while the writer's lock is held.
+
+Frames of others are taken by whoever registers for them. Nothing here knows Spark.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from typing import Any, Protocol, TypeVar
+
+import pyarrow as pa
+
+from wavedex import slots
+from wavedex.index.core.arrival import Arriving, Bring, arrive, fit, nothing, settle
+from wavedex.index.core.definition import Definition
+from wavedex.log.manifest import Manifest
+
+
+class Holder(Protocol):
+    """An index, as far as a delivery must know one."""
+
+    @property
+    def created(self) -> Definition:
+        """What it was created as."""
+
+    def definition_at(self, manifest: Manifest) -> Definition:
+        """What it was when a commit was made."""
+
+
+H = TypeVar("H", bound=Holder)
+
+
+class Delivery(ABC):
+    """Rows for an index."""
+
+    marks: Mapping[str, str] = {}
+    """How far the sources have come that they are from, by name. Noted in the same commit."""
+
+    def working(self, index: H) -> H:
+        """The same index, with its plans carried out by whoever should do so for such rows."""
+        return index
+
+    @abstractmethod
+    def ready(self, index: Holder, at: Any) -> Bring:
+        """Bring rows of which it is known what was said of their time. What can be done before the lock is taken is done now.
+
+        Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime and its kin.
+        """
+
+    @abstractmethod
+    def waiting(self, index: Holder, at: Callable[[Manifest], Any]) -> Bring:
+        """Bring rows of which only the newest manifest tells what is to be said of their time. Raises as `ready` does."""
+
+    @abstractmethod
+    def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
+        """The largest ordinal in each of some columns, of rows that have a key; None where there is no such row.
+
+        REQUIRES: called within `held`.
+        """
+
+    @contextmanager
+    def held(self, index: Holder) -> Iterator[None]:
+        """See to it that what is looked at is what is then brought."""
+        yield
+
+
+class InMemory(Delivery):
+    """Rows in memory: any table, frame or reader that Arrow can read."""
+
+    def __init__(self, data: Any) -> None:
+        self._data = data
+        self._table: tuple[pa.Table, int] | None = None
+
+    def ready(self, index: Holder, at: Any) -> Bring:
+        arriving = arrive(self._data, index.created, at)
+        return lambda manifest: nullcontext(arriving)
+
+    def waiting(self, index: Holder, at: Callable[[Manifest], Any]) -> Bring:
+        def bring(manifest: Manifest) -> AbstractContextManager[Arriving]:
+            definition = index.definition_at(manifest)
+            if self._data is None:
+                return nullcontext(nothing(definition))
+            return nullcontext(settle(*self._fitted(definition), definition, at(manifest)))
+
+        return bring
+
+    def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
+        return largest_in(self._fitted(index.created)[0], index.created, names)
+
+    def _fitted(self, definition: Definition) -> tuple[pa.Table, int]:
+        """The rows with the columns of the schema; a reader can be read only once."""
+        if self._table is None:
+            self._table = fit(self._data, definition)
+        return self._table
+
+
+def largest_in(table: pa.Table, definition: Definition, names: Sequence[str]) -> list[int] | None:
+    """The largest ordinal in each of some columns of rows that fit, None without rows. Raises NullTimes where one is null."""
+    if not table.num_rows:
+        return None
+    definition.complete(table, definition.unguessed)
+    return [int(slots.ordinals(table.column(name)).max()) for name in names]
+
+
+_TAKERS: dict[tuple[str, str], Callable[[Any], Delivery]] = {}
+
+
+def register(module: str, name: str, take: Callable[[Any], Delivery]) -> None:
+    """Let `take` make deliveries of objects of a class of that name, from a module or from one below it."""
+    _TAKERS[module, name] = take
+
+
+def delivery_of(data: Any) -> Delivery:
+    """What a user handed in, as a delivery."""
+    if isinstance(data, Delivery):
+        return data
+    kind = type(data)
+    for (module, name), take in _TAKERS.items():
+        if kind.__name__ == name and f"{kind.__module__}.".startswith(f"{module}."):
+            return take(data)
+    return InMemory(data)
