@@ -12,8 +12,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import LogLocator
 
-COLOURS = ("#2f6f99", "#d08a1a", "#1f7a5c", "#97557b", "#77736a")
-"""Okabe and Ito's, darkened, which can be told apart by nearly everybody."""
+from wavedex.show.colours import PAPER, RULE
+from wavedex.show.colours import SERIES as COLOURS
+
 STYLE = {
     "svg.hashsalt": "wavedex",
     "svg.fonttype": "none",
@@ -21,8 +22,8 @@ STYLE = {
     "font.size": 9.0,
     "axes.spines.top": False,
     "axes.spines.right": False,
-    "figure.facecolor": "#fbfaf7",
-    "axes.facecolor": "#fbfaf7",
+    "figure.facecolor": PAPER,
+    "axes.facecolor": PAPER,
     "axes.axisbelow": True,
 }
 
@@ -78,4 +79,4 @@ def stacked_bars(
         )
         bottom = [low + value for low, value in zip(bottom, values, strict=True)]
     axes.set_xticks(range(len(names)), names)
-    axes.grid(axis="y", color="#dcd8ce")
+    axes.grid(axis="y", color=RULE)

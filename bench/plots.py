@@ -14,11 +14,12 @@ from matplotlib.ticker import LogLocator, NullLocator, StrMethodFormatter
 from bench.drawing import STYLE, save
 from bench.race.catalogue import WAVES
 from bench.race.standings import COLUMNS, Column, Course, courses, title
+from wavedex.show.colours import EDGES, FAINT
 
 Report = dict[str, Any]
 Result = dict[str, Any]
 
-OURS, THEIRS, FAINT = "#2f6f99", "#a0741a", "#77736a"
+OURS, THEIRS = EDGES[:2]
 """Some of the colours of the pictures of schemes, which nearly everybody can tell apart."""
 PANEL_INCHES = (4.6, 4.2)
 MARK, HALF_LINE, LETTER_POINTS = 4, 4.5, 3.9

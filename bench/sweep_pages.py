@@ -10,6 +10,7 @@ import matplotlib as mpl
 from bench.command import table
 from bench.drawing import COLOURS, STYLE, legend, log_scale, panels, save
 from bench.race.standings import figure
+from wavedex.show.colours import RULE
 
 Result = dict[str, Any]
 HEADS = {
@@ -88,7 +89,7 @@ def _draw(sweep: Result, path: Path) -> Path:
             panel.set_title(head)
             panel.set_xscale("log")
             log_scale(panel)
-            panel.grid(color="#dcd8ce")
+            panel.grid(color=RULE)
             panel.minorticks_off()
             ticks = sorted(
                 {point[sweep["varied"]] for c in sweep["curves"] for point in c["points"]}

@@ -146,7 +146,7 @@ class Picture:
         )
         hatch = (
             "<defs><pattern id='expired' width='5' height='5' patternUnits='userSpaceOnUse' "
-            "patternTransform='rotate(45)'><rect width='2.4' height='5' fill='#fbfaf7' "
+            f"patternTransform='rotate(45)'><rect width='2.4' height='5' fill='{PAPER}' "
             "fill-opacity='0.85'/></pattern></defs>"
         )
         return "\n".join([head, f"<title>{about}</title>", hatch, *body, "</svg>", ""])

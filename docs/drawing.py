@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-# Okabe and Ito's colours, which can be told apart by nearly everybody; a darker edge for each.
-FILLS = ("#6db3e0", "#f0b84a", "#5cc2a0", "#dc9fc2")
-EDGES = ("#2f6f99", "#a0741a", "#1f7a5c", "#97557b")
-PAPER, INK, FAINT, RULE = "#fbfaf7", "#26241f", "#77736a", "#dcd8ce"
+from wavedex.show.colours import EDGES, FAINT, FILLS, INK, PAPER, RULE
+
+__all__ = ["EDGES", "FAINT", "FILLS", "FONT", "INK", "PAPER", "RULE", "cross", "text"]
+
 FONT = "font-family='ui-sans-serif, Helvetica, Arial, sans-serif'"
 
 

@@ -1,7 +1,8 @@
 """What clocks and calendars show: times as people write them, and what a zone's clock does at them.
 
-Turns a date, a datetime or a text into a moment, and a moment into the nanoseconds of a column. Times are counted from
-1970-01-01 in Python integers, so that nothing wraps and no year is too far. Never reads the clock.
+Turns a date, a datetime or a text into a moment, and a moment into the nanoseconds of a column.
+Times are counted from 1970-01-01 in Python integers, so that nothing wraps and no year is too far.
+Never reads the clock.
 """
 
 from __future__ import annotations
@@ -17,18 +18,21 @@ import numpy as np
 EPOCH, EPOCH_DAY = datetime(1970, 1, 1), date(1970, 1, 1).toordinal()
 DAY_S, SECOND_NS, DAY_NS = 86_400, 10**9, 86_400 * 10**9
 _NUMPY_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": SECOND_NS, "m": 60 * 10**9, "h": 3600 * 10**9}
-# `datetime` ends with the year 9999. The calendar repeats after 400 years, and so do the rules of all zones outside of
-# the years 400 to 9200, so that times beyond are looked up whole cycles nearer.
+# `datetime` ends with the year 9999. The calendar repeats after 400 years, and so do the rules of
+# all zones outside of the years 400 to 9200. So times beyond are looked up whole cycles nearer.
 CYCLE_DAYS = 146_097
 _KNOWN_S = tuple((date(y, 1, 1).toordinal() - EPOCH_DAY) * DAY_S for y in (400, 9200))
 
 
 class Moment(NamedTuple):
-    """A datetime as given: nanoseconds since 1970, of UTC where aware, of the wall clock where not."""
+    """A datetime as given."""
 
     ns: int
+    """Nanoseconds since 1970: of UTC where aware, of the wall clock where not."""
     aware: bool = False
+    """Whether its distance from UTC is known."""
     fold: int = 0
+    """Where the wall clock shows it twice: which time is meant, 0 or 1."""
 
 
 def read_time(value: object) -> int | date | Moment:
@@ -71,7 +75,10 @@ def _parse(text: str) -> int | date | Moment:
 
 
 def column_ns(moment: Moment, aware: bool, zone: str) -> tuple[int, int]:
-    """Return from when on, and up to when, a column's times are at `moment`; the end first if the zone skipped it."""
+    """Return the first and the last nanosecond at which a column's times are at `moment`.
+
+    If the zone skipped it, the last is before the first.
+    """
     second, rest = divmod(moment.ns, SECOND_NS)
     if moment.aware == aware:
         return moment.ns, moment.ns
@@ -85,9 +92,10 @@ def column_ns(moment: Moment, aware: bool, zone: str) -> tuple[int, int]:
 
 @lru_cache(maxsize=4096)  # ten years of midnights
 def first_instant(zone: ZoneInfo, wall_s: int, fold: int = 0) -> tuple[int, bool]:
-    """Return the first second of UTC at which the zone's clock shows `wall_s` or later, and whether it skips `wall_s`.
+    """Return the first second of UTC at which the zone's clock shows `wall_s` or later.
 
-    Where the clock shows it twice, `fold` is the number of the time.
+    Also return whether the clock skips `wall_s`. Where it shows it twice, `fold` is the number of
+    the time.
     """
     ahead = offset_at(zone, wall_s, fold)
     if offset_at(zone, wall_s - ahead) == ahead:
@@ -103,7 +111,10 @@ def first_instant(zone: ZoneInfo, wall_s: int, fold: int = 0) -> tuple[int, bool
 
 
 def offset_at(zone: ZoneInfo, second: int, fold: int | None = None) -> int:
-    """Return by how many seconds the zone is ahead of UTC, at an instant or, with `fold`, at a wall-clock time."""
+    """Return by how many seconds the zone is ahead of UTC.
+
+    That is at an instant or, with `fold`, at a wall-clock time.
+    """
     low, high = _KNOWN_S
     cycle = CYCLE_DAYS * DAY_S
     if not low <= second < high:

@@ -1,10 +1,16 @@
-"""Work on several threads, of which none goes on unnoticed, and which loses no interrupt.
+"""Work on several threads: none of them goes on unnoticed, and no interrupt is lost.
 
-Whoever waits for threads that write holds the writer's lock, and may be interrupted meanwhile. The pools that Python has are
-not made for that. A thread whose start was interrupted is unknown to its pool and writes on. And an interrupt that comes
-while a pool forgets a thread is raised in the callback of a weak reference, where Python drops it; or it comes in the middle
-of a lock that is written in Python, and another error comes out. So these are bare threads, and who waits for one waits
-for a bare lock: an interrupt comes before or after, and never in between.
+Whoever waits for threads that write holds the writer's lock, and may be interrupted meanwhile.
+Python's own pools are not made for that:
+
+- A thread whose start was interrupted is unknown to its pool and writes on.
+- An interrupt may come while a pool forgets a thread. It is then raised in the callback of a weak
+  reference, where Python drops it.
+- An interrupt may come in the middle of a lock that is written in Python. Then another error comes
+  out.
+
+So these are bare threads, and who waits for one waits for a bare lock. An interrupt comes before or
+after, and never in between.
 """
 
 from __future__ import annotations
@@ -17,13 +23,14 @@ from typing import Any, Generic, TypeVar
 T = TypeVar("T")
 
 INTERRUPTS = 8
-"""How many interrupts that come one right after the other are waited through."""
+"""Up to this many interrupts in a row are waited through."""
 
 
 def run_together(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
-    """What the calls return, in their order. None of them is running when it returns or raises, whatever interrupts.
+    """What the calls return, in their order.
 
-    Where one raises, those that have not begun are not begun.
+    When this returns or raises, none of the calls is running, whatever interrupts. Where one
+    raises, those that have not begun are not begun.
     """
     if threads == 1 or len(calls) < 2:
         return [call() for call in calls]
@@ -36,7 +43,8 @@ def run_together(calls: Sequence[Callable[[], T]], threads: int) -> list[T]:
 def let_go(held: list[Any]) -> None:
     """Empty a list, and return once what nobody else holds is gone.
 
-    What is closed then is closed by another thread: an interrupt that came while Python closes something would be lost.
+    Another thread does the closing: an interrupt that came while Python closes something would be
+    lost.
     """
     Crew(1).give(held.clear).result()
 
@@ -78,10 +86,13 @@ class Task(Generic[T]):
 
 
 class Crew:
-    """Up to so many threads, which begin when there is something to do and end when there is nothing.
+    """Threads that begin when there is something to do and end when there is nothing.
 
-    When a crew is left, as a context, no call is running and none begins any more, whatever interrupts. That is whatever
-    handlers of signals raise, several at the same time too: nothing may write once the lock is let go of.
+    There are at most as many as it is made with.
+
+    When a crew is left, as a context, no call is running and none begins any more, whatever
+    interrupts. That is whatever handlers of signals raise, several at the same time too: nothing
+    may write once the lock is let go of.
     """
 
     def __init__(self, threads: int) -> None:
@@ -113,7 +124,10 @@ class Crew:
         self._settle(INTERRUPTS)
 
     def _settle(self, again: int) -> None:
-        """Wait for the calls that have begun, once more for each time that something interrupts, and raise that then."""
+        """Wait for the calls that have begun.
+
+        Each time something interrupts, wait once more; then raise it.
+        """
         if not again:
             self._wait_for_all()
             return

@@ -1,8 +1,10 @@
 """What can go wrong, by name.
 
-Every error that a user, a disk or a clock can cause is a `WavedexError`. Its class says what is wrong, its message says
-what to do, and when it is raised the index on disk is what it was before the call; the exceptions, CommitUncertain,
-EraseUnfinished and PreparationOwed, say so. Imports nothing of ours, so that every layer may raise these.
+Every error that a user, a disk or a clock can cause is a `WavedexError`. Its class says what is
+wrong, its message says what to do. When it is raised, the index on disk is what it was before the
+call. The exceptions are CommitUncertain, EraseUnfinished and PreparationOwed, which say so.
+
+Imports nothing of ours, so that every layer may raise these.
 """
 
 from __future__ import annotations
@@ -36,10 +38,12 @@ class BadGrid(BadDefinition):
 
 
 class Mistake(NamedTuple):
-    """What is wrong in a file, and on which line; line 0 is for the file as a whole."""
+    """What is wrong in a file, and on which line."""
 
     line: int
+    """The number of the line; 0 is for the file as a whole."""
     text: str
+    """What is wrong."""
 
 
 class BadPipeline(BadDefinition):
@@ -92,7 +96,10 @@ class NotAnIndex(WavedexError):
 
 
 class NotOurs(WavedexError):
-    """The folder of an index has a link or a name in it that Wavedex did not make and that could lead out of it."""
+    """The folder of an index has a link or a name in it that Wavedex did not make.
+
+    It could lead out of the folder.
+    """
 
 
 class BadPath(WavedexError):
@@ -156,7 +163,7 @@ class RefreshBackwards(WavedexError):
 
 
 class RowNotThere(WavedexError):
-    """A row is to be retracted or prolonged that the index does not have."""
+    """The index does not have a row that is to be retracted or prolonged."""
 
 
 class SlotBackwards(WavedexError):
@@ -261,6 +268,22 @@ class OtherKind(Damaged):
     """What lies there says that it is a kind of index that nobody knows."""
 
 
+class BadPlot(WavedexError):
+    """A chart cannot be written to a file of that name."""
+
+
+class BadQuery(WavedexError):
+    """DuckDB cannot answer the query."""
+
+
+class BadSizes(WavedexError):
+    """A file does not say how many rows each slot has."""
+
+
+class Unreadable(WavedexError):
+    """A file is missing, of no known kind, or not what its name says."""
+
+
 class CommitUncertain(WavedexError):
     """A commit was made, or may have been, but the disk did not say that it lasts."""
 
@@ -270,7 +293,10 @@ class EraseUnfinished(WavedexError):
 
 
 class PreparationOwed(WavedexError):
-    """Rows were committed, but the work ahead for the next slot failed; the next write does it first."""
+    """Rows were committed, but the work ahead for the next slot failed.
+
+    The next write does it first.
+    """
 
 
 def tell(error: WavedexError) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Packages that Wavedex uses where they are installed, and does without where they are not.
 
-Each is imported when something is asked for that needs it, never before. Imports nothing of ours but the errors.
+Each is imported when something needs it, never before. Imports nothing of ours but the errors.
 """
 
 from __future__ import annotations

@@ -6,7 +6,8 @@ import pytest
 from cli_sales import SCHEMA, table_of
 
 import wavedex as wx
-from wavedex.show.signs import BLOCKS, Wave
+from wavedex.show.signs import BLOCKS, axis, bar
+from wavedex.show.wave import WavePicture
 
 
 def test_inspect_says_what_the_index_is(run, sales):
@@ -83,24 +84,29 @@ def test_inspect_as_json_is_what_describe_returns(run, sales):
 
 @pytest.mark.parametrize("width", [1, 3, 7, 50])
 def test_no_slot_is_lost_between_the_columns(width):
-    wave = Wave(range(10, 30), {slot: slot % 5 for slot in range(8, 30)}, range(8, 30), width)
+    wave = WavePicture(
+        range(10, 30), {slot: slot % 5 for slot in range(8, 30)}, range(8, 30), width
+    )
     assert [slot for column in wave.columns for slot in column] == list(range(8, 30))
     assert len(wave.columns) <= width
-    assert len(wave.bar(range(8, 20))) == len(wave.columns)
+    assert len(bar(wave, range(8, 20))) == len(wave.columns)
 
 
 def test_the_height_of_a_block_grows_with_the_rows():
-    wave = Wave(range(1, 9), {slot: slot for slot in range(1, 9)}, range(1, 9), 80)
-    assert wave.bar(range(1, 9)) == BLOCKS
+    wave = WavePicture(range(1, 9), {slot: slot for slot in range(1, 9)}, range(1, 9), 80)
+    assert bar(wave, range(1, 9)) == BLOCKS
 
 
 def test_expired_and_empty_slots_have_signs_of_their_own():
-    wave = Wave(range(3, 5), {1: 3, 3: 3}, range(1, 5), 80)
-    assert wave.bar(range(1, 5)) == "▓-█·"
-    assert Wave(range(1, 2), {}, range(1, 2), 80).bar([1]) == "·"
+    wave = WavePicture(range(3, 5), {1: 3, 3: 3}, range(1, 5), 80)
+    assert bar(wave, range(1, 5)) == "▓-█·"
+    assert bar(WavePicture(range(1, 2), {}, range(1, 2), 80), [1]) == "·"
 
 
 def test_the_axis_names_both_ends():
-    assert Wave(range(30), {}, range(30), 80).axis("first", "last") == "first" + " " * 21 + "last"
-    assert Wave(range(3), {}, range(3), 80).axis("first", "last") == "first to last"
-    assert Wave(range(1), {}, range(1), 80).axis("5", "5") == "5"
+    assert (
+        axis(WavePicture(range(30), {}, range(30), 80), "first", "last")
+        == "first" + " " * 21 + "last"
+    )
+    assert axis(WavePicture(range(3), {}, range(3), 80), "first", "last") == "first to last"
+    assert axis(WavePicture(range(1), {}, range(1), 80), "5", "5") == "5"

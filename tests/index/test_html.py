@@ -13,8 +13,11 @@ from pictures import BOX, SVG, boxes, groups_of, parsed, svg_of
 from rich.filesize import decimal
 
 import wavedex as wx
-from wavedex.show import html
-from wavedex.show.wave import EXPIRED, LIVE, OPEN, human_bytes
+from wavedex.show import wave_svg
+from wavedex.show.drawing import WAVE
+from wavedex.show.html import to_html
+from wavedex.show.wave import EXPIRED, LIVE, OPEN
+from wavedex.show.words import human_bytes
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 
@@ -51,15 +54,15 @@ def test_every_sub_index_has_a_line_and_every_slot_a_bar_where_it_belongs(tmp_pa
     assert expired, "a soft window holds more than itself"
     lines = groups_of(index)
     assert list(lines) == list(layout)
-    step = boxes(lines["I1"], html.COLOURS[LIVE])[0][2] + 1
+    step = boxes(lines["I1"], wave_svg.COLOURS[LIVE])[0][2] + 1
     rows = {entry["slot"]: entry["rows"] for entry in index.describe()["slots"]}
     floors = []
     for name, slots in layout.items():
         for state, some in ((LIVE, window), (EXPIRED, expired)):
-            drawn = boxes(lines[name], html.COLOURS[state])
-            lefts = [html.LEFT + held.index(slot) * step for slot in slots if slot in some]
+            drawn = boxes(lines[name], wave_svg.COLOURS[state])
+            lefts = [wave_svg.LEFT + held.index(slot) * step for slot in slots if slot in some]
             assert [box[0] for box in drawn] == pytest.approx(lefts, abs=0.1)
-            heights = [html.BAR * rows[slot] / 4 for slot in slots if slot in some]
+            heights = [wave_svg.BAR * rows[slot] / 4 for slot in slots if slot in some]
             assert [box[3] for box in drawn] == pytest.approx(heights, abs=0.1)
             floors += [round(top + height, 1) for _, top, _, height in drawn]
     assert len(set(floors)) == len(layout), "bars stand on the line of their sub-index"
@@ -96,7 +99,7 @@ def test_temporaries_are_faint_and_thin_and_below(tmp_path):
     for name, group in lines.items():
         assert (group.get("opacity") is not None) == (name in temporaries)
     name = max(temporaries, key=lambda name: len(about["temporaries"][name]["slots"]))
-    assert {box[3] for box in boxes(lines[name], html.FAINT)} == {html.THIN}
+    assert {box[3] for box in boxes(lines[name], wave_svg.FAINT)} == {wave_svg.THIN}
 
 
 def test_open_slots_have_a_colour_and_a_line_of_their_own(tmp_path):
@@ -108,7 +111,7 @@ def test_open_slots_have_a_colour_and_a_line_of_their_own(tmp_path):
     )
     lines = groups_of(index)
     assert "open" in lines
-    assert boxes(lines["open"], html.COLOURS[OPEN])
+    assert boxes(lines["open"], wave_svg.COLOURS[OPEN])
     texts = [text.text for text in svg_of(index).iter(f"{SVG}text")]
     assert "open" in texts
     assert "2025-12-30 to 2026-01-03" in texts or any("2026-01-03" in text for text in texts)
@@ -143,7 +146,7 @@ def test_names_are_text_and_nothing_else(tmp_path):
     folder = tmp_path / "odd"
     index = fill(folder)
     about = {**index.describe(), "path": name}
-    shown = html.to_html(about, lambda slot: "<b>&")
+    shown = to_html(WAVE, about, lambda slot: "<b>&")
     assert "<script>" not in shown
     root = ElementTree.fromstring(shown.replace("<br>", "<br/>"))
     text = "".join(root.itertext())
@@ -169,7 +172,7 @@ def test_a_picture_stays_small(tmp_path, scheme, indexes):
 
 def test_more_lines_than_fit_are_counted(tmp_path):
     index = fill(tmp_path / "x", slots=(1,), window=60, indexes=60, scheme="del")
-    assert len(groups_of(index)) == html.LINES_MAX
+    assert len(groups_of(index)) == wave_svg.LINES_MAX
     texts = [text.text for text in svg_of(index).iter(f"{SVG}text")]
     assert "and 20 more" in texts
 

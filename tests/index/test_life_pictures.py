@@ -11,10 +11,11 @@ import pytest
 from pictures import BOX, SVG, boxes, groups_of, parsed, svg_of
 
 import wavedex as wx
-from wavedex.show import grid_svg as life_html
-from wavedex.show import html
+from wavedex.show import grid_svg
+from wavedex.show.drawing import GRID
 from wavedex.show.grid import GridPicture, span_text
-from wavedex.show.wave import human_bytes
+from wavedex.show.html import to_html
+from wavedex.show.words import human_bytes
 
 SCHEMA = pa.schema([("k", pa.int64()), ("at", pa.int64()), ("over", pa.int64())])
 
@@ -71,9 +72,9 @@ def test_the_height_of_a_bar_shows_the_rows_and_hidden_ones_are_apart(tmp_path):
     assert about["rows_hidden"] == 1
     peak = max(sub["rows"] for sub in about["sub_indexes"].values())
     for name, sub in about["sub_indexes"].items():
-        held = sum(box[3] for box in boxes(cells[name], life_html.HELD))
-        hidden = sum(box[3] for box in boxes(cells[name], life_html.HIDDEN))
-        assert held + hidden == pytest.approx(life_html.BAR * sub["rows"] / peak, abs=0.2)
+        held = sum(box[3] for box in boxes(cells[name], grid_svg.HELD))
+        hidden = sum(box[3] for box in boxes(cells[name], grid_svg.HIDDEN))
+        assert held + hidden == pytest.approx(grid_svg.BAR * sub["rows"] / peak, abs=0.2)
         assert (hidden > 0) == (sub["rows_hidden"] > 0)
     assert any("1 of them hidden" in cell.find(f"{SVG}title").text for cell in cells.values())
 
@@ -84,7 +85,7 @@ def test_what_was_written_last_has_a_thick_edge(tmp_path):
     thick = {
         name
         for name, cell in groups_of(life).items()
-        if cell.find(f"{SVG}path").get("stroke") == life_html.WRITTEN
+        if cell.find(f"{SVG}path").get("stroke") == grid_svg.WRITTEN
     }
     assert thick <= set(done.touched)
     assert len(thick) == 3
@@ -113,9 +114,7 @@ def test_nothing_leaves_the_picture_and_it_stays_small(tmp_path, grid):
     for text in svg.iter(f"{SVG}text"):
         assert 0 <= float(text.get("x")) <= width
         assert 0 <= float(text.get("y")) <= height
-    assert len(groups_of(life)) == min(grid[0], life_html.SIDE_MAX) * min(
-        grid[1], life_html.SIDE_MAX
-    )
+    assert len(groups_of(life)) == min(grid[0], grid_svg.SIDE_MAX) * min(grid[1], grid_svg.SIDE_MAX)
     said = "".join(svg.itertext())
     assert ("not shown: 8 lines and 8 columns" in said) == (grid == (24, 24))
     assert len(life._repr_html_().encode()) < 100_000
@@ -125,7 +124,7 @@ def test_more_beside_the_grid_than_fits_is_counted(tmp_path):
     life = fill(tmp_path / "x", max_lifetime=8, grid=(8, 8))
     life.migrate(grid=(2, 2), strategy="drain")
     texts = [text.text for text in svg_of(life).iter(f"{SVG}text")]
-    left = len(life.describe()["draining"]) - life_html.SIDE_MAX
+    left = len(life.describe()["draining"]) - grid_svg.SIDE_MAX
     assert left > 0
     assert f"and {left} more" in texts
 
@@ -155,7 +154,7 @@ def test_an_empty_index_says_so(tmp_path):
 def test_cells_without_a_row_are_drawn_empty(tmp_path):
     life = fill(tmp_path / "x", until=0)
     life.update(1)
-    assert all(not boxes(cell, life_html.HELD) for cell in groups_of(life).values())
+    assert all(not boxes(cell, grid_svg.HELD) for cell in groups_of(life).values())
 
 
 def test_no_data_file_is_opened_for_it(tmp_path):
@@ -167,7 +166,7 @@ def test_no_data_file_is_opened_for_it(tmp_path):
 
 def test_names_are_text_and_nothing_else(tmp_path):
     about = {**fill(tmp_path / "x").describe(), "path": "<script>alert('x')</script> & \x1b[2J"}
-    shown = html.to_html(about, lambda slot: "<b>&")
+    shown = to_html(GRID, about, lambda slot: "<b>&")
     assert "<script>" not in shown
     assert "<b>&" in "".join(ElementTree.fromstring(shown.replace("<br>", "<br/>")).itertext())
 

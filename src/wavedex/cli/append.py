@@ -7,23 +7,24 @@ again is known by its rows and passed over.
 
 from __future__ import annotations
 
-import contextlib
-import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, replace
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any, NamedTuple, cast
 
 import pyarrow as pa
 import typer
 
 import wavedex
 from wavedex.cli.files import as_of_zone, read_file
-from wavedex.cli.options import AsJson, Index, pairs_of, refuse, whole
-from wavedex.cli.rows import printable
+from wavedex.cli.options import Index, pairs_of, refuse, whole
+from wavedex.cli.output import Answer, working
 from wavedex.errors import BadTime, WavedexError
 from wavedex.index.core.arrival import fit
+from wavedex.index.kinds import kind_of
 from wavedex.index.opening import AnyIndex, open_index
+from wavedex.index.reading.pointers import read_records
+from wavedex.show.words import printable
 from wavedex.slots import check_zone, ordinals
 
 
@@ -62,8 +63,7 @@ def append(
             help="The zone in which times in the files are local that have none; else that of the index.",
         ),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Iterator[Answer]:
     """Append the rows of files: as the next slots of a wave index, or with one refresh of a lifetime index.
 
     What is over is let go. Into a wave index each file goes as a whole or not at all; one that was appended before is
@@ -72,18 +72,47 @@ def append(
     idx = open_index(index)
     if zone is not None:
         check_zone(zone)
-    if isinstance(idx, wavedex.LifetimeIndex):
-        refuse("wave indexes, and this is a lifetime index", slot=slot)
-        positions = _positions(idx, arrived or [])
-        with _progress(f"Appending {_listed(files)}"):
-            told, said = _update(idx, files, Texts(null, zone), now, positions)
-        _tell(files, {"files": [*map(str, files)], **told}, said, as_json)
-        return
-    refuse("lifetime indexes, and this is a wave index", now=now, arrived=arrived or None)
+    said = Said(slot, now, arrived or [])
+    return _TAKEN[kind_of(idx).name](idx, files, Texts(null, zone), said)
+
+
+class Said(NamedTuple):
+    """What was said of the time of rows."""
+
+    slot: str | None
+    now: str | None
+    arrived: list[str]
+
+
+def _append_each(
+    idx: AnyIndex, files: Sequence[Path], texts: Texts, said: Said
+) -> Iterator[Answer]:
+    """Append files one after the other to a wave index."""
+    idx = cast(wavedex.WaveIndex, idx)
+    refuse("lifetime indexes, and this is a wave index", now=said.now, arrived=said.arrived or None)
     for number, path in enumerate(files, start=1):
-        with _progress(f"Appending {path} ({number} of {len(files)})"):
-            told, said = _append(idx, read_rows(idx, path, Texts(null, zone)), slot)
-        _tell([path], {"file": str(path), **told}, said, as_json)
+        with working(f"Appending {path} ({number} of {len(files)})"):
+            told, text = _append(idx, read_rows(idx, path, texts), said.slot)
+        yield Answer({"file": str(path), **told}, f"{printable(_listed([path]))}: {text}")
+
+
+def _append_together(
+    idx: AnyIndex, files: Sequence[Path], texts: Texts, said: Said
+) -> Iterator[Answer]:
+    """Refresh a lifetime index with all files."""
+    idx = cast(wavedex.LifetimeIndex, idx)
+    refuse("wave indexes, and this is a lifetime index", slot=said.slot)
+    positions = _positions(idx, said.arrived)
+    with working(f"Appending {_listed(files)}"):
+        told, text = _update(idx, files, texts, said.now, positions)
+    yield Answer({"files": [*map(str, files)], **told}, f"{printable(_listed(files))}: {text}")
+
+
+_TAKEN: dict[str, Callable[..., Iterator[Answer]]] = {
+    "wave": _append_each,
+    "lifetime": _append_together,
+}
+"""How files get into each kind of index."""
 
 
 class Texts(NamedTuple):
@@ -98,8 +127,8 @@ def read_rows(idx: AnyIndex, path: Path, texts: Texts) -> pa.Table:
     definition = idx.definition
     zone = texts.zone or definition.zone
     try:
-        if isinstance(idx, wavedex.WaveIndex) and definition.pointer is not None:
-            table = idx.read_records(path)
+        if definition.pointer is not None:
+            table = read_records(definition, path)
         else:
             table = read_file(path, definition.offered, texts.null, zone)
         return as_of_zone(table, definition.offered, zone, definition.zone)
@@ -214,11 +243,6 @@ def _said_of_refresh(done: wavedex.Refreshed) -> str:
 # -- both --------------------------------------------------------------------------------------
 
 
-def _tell(files: Sequence[Path], told: dict[str, Any], said: str, as_json: bool) -> None:
-    """Print what was done with files, as JSON or in words."""
-    typer.echo(json.dumps(told) if as_json else f"{printable(_listed(files))}: {said}")
-
-
 def _listed(files: Sequence[Path]) -> str:
     return ", ".join(map(str, files))
 
@@ -226,17 +250,6 @@ def _listed(files: Sequence[Path]) -> str:
 def _with_others(parts: list[str], *others: tuple[int, str]) -> str:
     """What was done, and how many rows were left out and why."""
     return ", ".join([*parts, *(f"{count:,} {why}" for count, why in others if count)])
-
-
-def _progress(text: str) -> contextlib.AbstractContextManager[Any]:
-    """A line on standard error for as long as the work goes on, where somebody looks at it."""
-    from rich.console import Console
-    from rich.text import Text
-
-    console = Console(stderr=True)
-    return (
-        console.status(Text(printable(text))) if console.is_terminal else contextlib.nullcontext()
-    )
 
 
 COMMANDS: dict[Callable[..., Any], str] = {

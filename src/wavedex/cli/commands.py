@@ -17,14 +17,20 @@ import typer
 from typer.core import TyperGroup
 
 import wavedex
-from wavedex.cli import append as appending
-from wavedex.cli import inspect as inspecting
-from wavedex.cli import migrate as changing
-from wavedex.cli import plan as planning
-from wavedex.cli import probe as reading
-from wavedex.cli import run as running
-from wavedex.cli import tune as tuning
-from wavedex.cli import verify as keeping
+from wavedex.cli import (
+    append,
+    erase,
+    inspect,
+    migrate,
+    plan,
+    probe,
+    run,
+    scan,
+    tune,
+    vacuum,
+    verify,
+)
+from wavedex.cli.output import shown
 from wavedex.errors import WavedexError
 
 FAILED = 1
@@ -80,9 +86,21 @@ def _options(
     """Take what is said before the command's name."""
 
 
-for module in (running, reading, inspecting, planning, appending, keeping, changing, tuning):
+for module in (
+    run,
+    probe,
+    scan,
+    inspect,
+    plan,
+    append,
+    verify,
+    vacuum,
+    migrate,
+    erase,
+    tune,
+):
     for command, example in module.COMMANDS.items():
-        app.command(epilog=f"Example: {example}")(command)
+        app.command(epilog=f"Example: {example}")(shown(command))
 
 
 def main() -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.types as pt
 
-from wavedex.errors import WavedexError
+from wavedex.errors import Unreadable
 from wavedex.index.core.arrival import is_instant, is_local, to_instants
 from wavedex.rows import compute as pc
 
@@ -25,10 +25,6 @@ BLOCK_BYTES = 1 << 24
 _HAS_ZONE = r"[T ]\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
 """How the text of a time ends that has a zone."""
 TEXTS = (".csv", ".jsonl", ".ndjson", ".json")
-
-
-class Unreadable(WavedexError):
-    """A file is missing, of no known kind, or not what its name says."""
 
 
 def read_file(path: Path, schema: pa.Schema, null: str = "", zone: str = "UTC") -> pa.Table:

@@ -1,17 +1,16 @@
-"""The commands that change what an index is or forget what it holds: `migrate` and `erase`."""
+"""The command `migrate`: an index kept in another way, while readers go on."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 
-import wavedex
 from wavedex.cli.grids import shape_of, sides_of
-from wavedex.cli.options import AsJson, Index, refuse
-from wavedex.index.core.migration import Migrated
+from wavedex.cli.options import Index, refuse
+from wavedex.cli.output import Answer
+from wavedex.index.kinds import KINDS, kind_of
 from wavedex.index.opening import open_index
 
 
@@ -64,39 +63,33 @@ def migrate(
             help="Let the old sub-indexes drain instead of building the new ones at once.",
         ),
     ] = False,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Change how an index is kept, while readers go on."""
     idx = open_index(index)
-    of_waves: dict[str, Any] = {
+    kind = kind_of(idx)
+    asked: dict[str, Any] = {
         "scheme": scheme,
         "indexes": indexes,
         "window": window,
         "update": update,
         "max_size": max_size,
-    }
-    of_grids: dict[str, Any] = {"method": method, "grid": grid, "partition": partition}
-    both: dict[str, Any] = {
+        "method": method,
+        "grid": None if grid is None else shape_of(grid),
+        "partition": None if partition is None else sides_of(partition),
         "format": file_format,
         "shards": shards,
-        "strategy": "drain" if drain else "rebuild",
     }
-    done: Migrated
-    if isinstance(idx, wavedex.LifetimeIndex):
-        refuse("wave indexes, and this is a lifetime index", **of_waves)
-        shape = None if grid is None else shape_of(grid)
-        sides = None if partition is None else sides_of(partition)
-        done = idx.migrate(method=method, grid=shape, partition=sides, **both)
-    else:
-        refuse("lifetime indexes, and this is a wave index", **of_grids)
-        done = idx.migrate(**of_waves, **both)
-    if as_json:
-        typer.echo(json.dumps({"commit": done.commit, "changed": done.changed}))
-    elif done.changed:
-        said = ", ".join(f"{name} {_shown(name, value)}" for name, value in done.changed.items())
-        typer.echo(f"commit {done.commit:,}: {said}")
-    else:
-        typer.echo("nothing to change: the index is kept so already")
+    given = {name: value for name, value in asked.items() if value is not None}
+    for name in given.keys() - {*kind.migrations}:
+        (other,) = (each.name for each in KINDS.values() if name in each.migrations)
+        refuse(f"{other} indexes, and this is a {kind.name} index", **{name: given[name]})
+    done = idx.migrate(**given, strategy="drain" if drain else "rebuild")
+    changed = ", ".join(f"{name} {_shown(name, value)}" for name, value in done.changed.items())
+    said = f"commit {done.commit:,}: {changed}"
+    return Answer(
+        {"commit": done.commit, "changed": done.changed},
+        said if done.changed else "nothing to change: the index is kept so already",
+    )
 
 
 def _shown(name: str, value: object) -> str:
@@ -110,31 +103,7 @@ def _shown(name: str, value: object) -> str:
     return ("x" if name == "grid" else ",").join(map(str, value))
 
 
-def erase(
-    index: Index,
-    keys: Annotated[
-        list[str],
-        typer.Argument(metavar="KEY", help="The keys; one that begins with a minus goes after --."),
-    ],
-    yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """Erase all rows of some keys, from every file. Earlier commits go with them."""
-    idx = open_index(index)
-    parse = idx.definition.spec.key_type.parse
-    wanted = [parse(key) for key in keys]
-    if not yes:
-        rows = idx.probe_many(wanted, expired=True).num_rows
-        typer.confirm(f"Erase {rows:,} row{'s' * (rows != 1)} for good?", abort=True, err=True)
-    done = idx.erase(wanted)
-    if as_json:
-        typer.echo(json.dumps({"commit": done.commit, "rows": done.rows}))
-    else:
-        typer.echo(f"{done.rows:,} row{'s' * (done.rows != 1)} erased, commit {done.commit:,}")
-
-
 COMMANDS: dict[Callable[..., Any], str] = {
     migrate: "wavedex migrate sales.wx --scheme rata --indexes 3, "
     "or wavedex migrate calls.wx --method no-rebuild --grid 2x4 --drain",
-    erase: "wavedex erase sales.wx S1 --yes",
 }

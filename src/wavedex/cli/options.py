@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 
-class Format(StrEnum):
+class RowFormat(StrEnum):
     """How rows are written."""
 
     table = "table"
@@ -54,7 +54,7 @@ Check = Annotated[
     ),
 ]
 Formats = Annotated[
-    Format | None,
+    RowFormat | None,
     typer.Option(
         "--format",
         help="table for people (the default), JSON lines, CSV, or an Arrow IPC stream.",
@@ -66,11 +66,11 @@ RowsAsJson = Annotated[bool, typer.Option("--json", help="Short for --format jso
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
-def chosen_format(name: Format | None, as_json: bool) -> Format:
+def chosen_format(name: RowFormat | None, as_json: bool) -> RowFormat:
     """What `--format` and `--json` together say. Raises BadParameter where they differ."""
-    if as_json and name not in (None, Format.json):
+    if as_json and name not in (None, RowFormat.json):
         raise typer.BadParameter("--json is short for --format json; give one of them.")
-    return Format.json if as_json else name or Format.table
+    return RowFormat.json if as_json else name or RowFormat.table
 
 
 def refuse(others: str, **options: object) -> None:

@@ -12,7 +12,8 @@ from typing import Annotated, Any
 import typer
 
 from wavedex.cli.grids import chosen_grid, is_grid
-from wavedex.cli.options import AsJson, refuse, whole
+from wavedex.cli.options import refuse, whole
+from wavedex.cli.output import Answer
 from wavedex.cli.planned import show_planned
 from wavedex.cli.sizing import measure_sizes, show_sizes, sized_scheme
 from wavedex.cli.slot_sizes import read_sizes
@@ -101,16 +102,14 @@ def plan(
         Path | None,
         typer.Option(metavar="FILE", help="Also draw the sizes to a .png or .svg file."),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Show what a scheme does from slot W, the first full window, on; with --sizes, how much it would hold."""
     last = 2 * window if until is None else until
     if is_grid(scheme, grid):
         refuse("wave schemes", spread=spread or None, update=update, max_size=max_size, plot=plot)
         refuse("wave schemes", sizes=sizes, sizes_column=sizes_column)
         asked = chosen_grid(scheme, window, grid, indexes, partition, seed)
-        show_planned(grid_table(asked, last), as_json)
-        return
+        return show_planned(grid_table(asked, last))
     refuse("methods of grids", partition=partition, seed=seed)
     if indexes is None:
         raise typer.BadParameter(f"{scheme} needs --indexes N.")
@@ -130,13 +129,12 @@ def plan(
         for count in counts
     ]
     if sizes is not None and until is None:
-        show_sizes(measure_sizes(chosen, rows), as_json, plot)
-        return
+        return show_sizes(measure_sizes(chosen, rows), plot)
     if len(chosen) != 1:
         raise typer.BadParameter(
             "several schemes or numbers of sub-indexes are compared with --sizes."
         )
-    show_planned(plan_table(chosen[0], last, rows), as_json)
+    return show_planned(plan_table(chosen[0], last, rows))
 
 
 def _options(name: str, several: bool, spread: bool, update: str | None) -> dict[str, Any]:

@@ -2,24 +2,22 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
-import typer
+from wavedex.cli.output import Answer
 
-from wavedex.cli.rows import table_console
-
-
-def show_planned(planned: list[dict[str, Any]], as_json: bool) -> None:
-    """Print what `plan_table` or `grid_table` returned."""
-    if as_json:
-        typer.echo("[\n" + ",\n".join(json.dumps(row) for row in planned) + "\n]")
-    else:
-        _draw(planned)
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
-def _draw(planned: list[dict[str, Any]]) -> None:
+def show_planned(planned: list[dict[str, Any]]) -> Answer:
+    """What `plan_table` or `grid_table` returned."""
+    return Answer(planned, partial(_draw, planned), is_table=True)
+
+
+def _draw(planned: list[dict[str, Any]], console: Console) -> None:
     """One row a slot; columns only where there is something in them."""
     from rich.table import Table
     from rich.text import Text
@@ -40,7 +38,7 @@ def _draw(planned: list[dict[str, Any]]) -> None:
         table.add_column(name, overflow="fold")
     for at, row in enumerate(planned):
         table.add_row(str(row["slot"]), *(Text(column[at]) for column in shown.values()))
-    table_console().print(table)
+    console.print(table)
 
 
 def _left_alone(row: dict[str, Any]) -> list[str]:

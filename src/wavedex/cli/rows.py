@@ -6,57 +6,43 @@ format ever holds more than a batch.
 
 from __future__ import annotations
 
-import os
-import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 import typer
 
-from wavedex.cli.options import Format
+from wavedex.cli.options import RowFormat
+from wavedex.cli.output import console_for
 from wavedex.cli.values import csv_column, json_column, json_text
+from wavedex.show.words import printable
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    pass
 
 SLICE_ROWS = 8_192
 """So many rows become Python objects at a time: a batch of a scan can be a whole shard."""
-WIDE = 10_000
-"""The width of a table that is not for a terminal, wide enough for rows never to be cut."""
-_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f]")
 
 
-def write_rows(reader: pa.RecordBatchReader, kind: Format, limit: int) -> None:
-    """Write all rows of a reader to standard output; of a table at most `limit` are shown."""
-    if kind is Format.table:
-        _write_table(reader, limit)
-        return
-    sink = typer.get_binary_stream("stdout")
-    {Format.json: _write_json, Format.csv: _write_csv, Format.arrow: _write_arrow}[kind](
-        reader, sink
-    )
-    sink.flush()
+@dataclass(frozen=True)
+class Rows:
+    """Rows as the answer of a command."""
 
+    reader: pa.RecordBatchReader
+    kind: RowFormat
+    limit: int
+    """The most that a table shows."""
 
-def printable(text: str) -> str:
-    r"""The text, with everything that would steer a terminal written out.
-
-    >>> print(printable("a\x1b[2J"))
-    a\x1b[2J
-    """
-    return _CONTROL.sub(lambda found: f"\\x{ord(found[0]):02x}", text)
-
-
-def table_console() -> Console:
-    """Where tables are printed: a terminal as wide as it is, and whatever else so wide that no row is cut."""
-    from rich.console import Console
-
-    console = Console(highlight=False)
-    if not console.is_terminal and "COLUMNS" not in os.environ:
-        console = Console(highlight=False, width=WIDE)
-    return console
+    def write(self, as_json: bool) -> None:
+        """Write all of them to standard output."""
+        if self.kind is RowFormat.table:
+            _write_table(self.reader, self.limit)
+            return
+        out = typer.get_binary_stream("stdout")
+        _WRITERS[self.kind](self.reader, out)
+        out.flush()
 
 
 def _slices(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
@@ -65,30 +51,30 @@ def _slices(reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
             yield batch.slice(start, SLICE_ROWS)
 
 
-def _write_json(reader: pa.RecordBatchReader, sink: Any) -> None:
+def _write_json(reader: pa.RecordBatchReader, out: Any) -> None:
     names = reader.schema.names
     for batch in _slices(reader):
         columns = [json_column(column) for column in batch.columns]
         lines = [
             json_text(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)
         ]
-        sink.write(("\n".join(lines) + "\n").encode(errors="replace"))
+        out.write(("\n".join(lines) + "\n").encode(errors="replace"))
 
 
-def _write_csv(reader: pa.RecordBatchReader, sink: Any) -> None:
+def _write_csv(reader: pa.RecordBatchReader, out: Any) -> None:
     import pyarrow.csv
 
     names = reader.schema.names
     empty = [csv_column(pa.nulls(0, field.type)) for field in reader.schema]
     schema = pa.schema([(name, column.type) for name, column in zip(names, empty, strict=True)])
-    with pyarrow.csv.CSVWriter(sink, schema) as writer:
+    with pyarrow.csv.CSVWriter(out, schema) as writer:
         for batch in _slices(reader):
             columns = [csv_column(column) for column in batch.columns]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
 
 
-def _write_arrow(reader: pa.RecordBatchReader, sink: Any) -> None:
-    with pa.ipc.new_stream(sink, reader.schema) as writer:
+def _write_arrow(reader: pa.RecordBatchReader, out: Any) -> None:
+    with pa.ipc.new_stream(out, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
 
@@ -115,7 +101,7 @@ def _write_table(reader: pa.RecordBatchReader, limit: int) -> None:
     if not count:
         typer.echo("No rows.", err=True)
         return
-    console = table_console()
+    console = console_for(is_table=True)
     console.print(table)
     rest = f", of which the first {limit:,} are shown: --limit N shows more"
     console.print(f"{count:,} row{'s' * (count != 1)}{rest if count > limit else ''}")
@@ -127,3 +113,6 @@ def _cell(value: Any) -> Any:
     if value is None:
         return Text("null", style="dim")
     return Text(printable(value if isinstance(value, str) else json_text(value)))
+
+
+_WRITERS = {RowFormat.json: _write_json, RowFormat.csv: _write_csv, RowFormat.arrow: _write_arrow}

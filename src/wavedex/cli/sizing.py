@@ -7,19 +7,22 @@ for several it shows the ratio against that number, as the figure does.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
+from wavedex.cli.output import Answer
 from wavedex.plan import SCHEMES, Scheme, SizeRatio, options_of, size_ratio
 from wavedex.plan import scheme as scheme_of
 from wavedex.plan.waves.sizes import SlotSize, largest_window, slot_sizes
 from wavedex.show.charts import LOWER, UPPER, bars, towers
-from wavedex.show.plots import COLOURS, save_plot
+from wavedex.show.colours import SERIES as COLOURS
+from wavedex.show.plots import save_plot
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 CHART_HEIGHT = 10
 
@@ -83,14 +86,14 @@ def measure_sizes(schemes: Sequence[Scheme], sizes: Sequence[int]) -> list[Sized
     return [Sized(one, size_ratio(one, sizes), list(slot_sizes(one, sizes))) for one in schemes]
 
 
-def show_sizes(found: Sequence[Sized], as_json: bool, plot: Path | None) -> None:
-    """Print what was found, and draw it to a file if there is one."""
+def show_sizes(found: Sequence[Sized], plot: Path | None) -> Answer:
+    """What was found; it is drawn to a file too, if there is one."""
     if plot is not None:
         _draw(found, plot)
-    if as_json:
-        typer.echo("[\n" + ",\n".join(json.dumps(one.to_json()) for one in found) + "\n]")
-        return
-    from rich.console import Console
+    return Answer([one.to_json() for one in found], partial(_print, found))
+
+
+def _print(found: Sequence[Sized], console: Console) -> None:
     from rich.table import Table
 
     table = Table(header_style="bold")
@@ -107,7 +110,6 @@ def show_sizes(found: Sequence[Sized], as_json: bool, plot: Path | None) -> None
             f"{one.ratio.window:,}",
             f"{one.window_min:,}",
         )
-    console = Console(highlight=False)
     console.print(table)
     for line in _chart(found, console.width):
         console.print(line, markup=False, no_wrap=True)

@@ -14,15 +14,11 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.cli.files import TEXTS, read_file
-from wavedex.errors import WavedexError
+from wavedex.errors import BadSizes
 
 COUNTED = ("rows", "row", "count", "counts", "size", "sizes", "n", "number", "entries")
 SLOTTED = ("slot", "slots", "day", "date", "time", "hour", "week", "month", "year", "label")
 """What columns of counts and of slots are usually called."""
-
-
-class BadSizes(WavedexError):
-    """A file does not say how many rows each slot has."""
 
 
 def read_sizes(path: Path, column: str | None = None) -> list[int]:

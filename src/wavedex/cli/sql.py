@@ -13,14 +13,10 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.errors import WavedexError
+from wavedex.errors import BadQuery
 from wavedex.extras import require
 
 BATCH_ROWS = 65_536
-
-
-class BadQuery(WavedexError):
-    """DuckDB cannot answer the query."""
 
 
 @contextmanager

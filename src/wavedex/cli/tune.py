@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
-import json
 from collections.abc import Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import pyarrow as pa
 import typer
@@ -15,9 +14,14 @@ import typer
 from wavedex.advisor.growth import GROWTHS, Tried, Tuning
 from wavedex.advisor.growth import tune as run_tune
 from wavedex.cli.files import read_file
-from wavedex.cli.options import AsJson, column_names
-from wavedex.show.plots import COLOURS, check_plot, save_plot
-from wavedex.show.wave import human_bytes
+from wavedex.cli.options import column_names
+from wavedex.cli.output import Answer, working
+from wavedex.show.colours import SERIES as COLOURS
+from wavedex.show.plots import check_plot, save_plot
+from wavedex.show.words import human_bytes
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 TRIED = ",".join(f"{factor:g}" for factor in GROWTHS)
 
@@ -60,13 +64,12 @@ def tune(
             metavar="FILE", help="Also draw space against copying to a .png or .svg file."
         ),
     ] = None,
-    as_json: AsJson = False,
-) -> None:
+) -> Answer:
     """Try growth factors for update="in-place" on a sample, in real files, and say which costs least."""
     check_plot(plot)
     factors = [_factor(text) for text in growth.split(",")]
     keys = column_names(key) or []
-    with _progress(f"Trying {len(factors)} growth factors"):
+    with working(f"Trying {len(factors)} growth factors"):
         found = run_tune(
             [read_file(path, pa.schema([])) for path in sample],
             key=keys[0] if len(keys) == 1 else keys,
@@ -80,10 +83,7 @@ def tune(
         )
     if plot is not None:
         _draw(found, plot)
-    if as_json:
-        typer.echo(json.dumps(_to_json(found), indent=2))
-    else:
-        _show(found)
+    return Answer(_to_json(found), partial(_show, found), is_deep=True)
 
 
 def _factor(text: str) -> float:
@@ -114,11 +114,9 @@ def _to_json(found: Tuning) -> dict[str, Any]:
     }
 
 
-def _show(found: Tuning) -> None:
-    from rich.console import Console
+def _show(found: Tuning, console: Console) -> None:
     from rich.table import Table
 
-    console = Console(highlight=False)
     console.print(f"{found.rows:,} rows of {found.keys:,} keys in {found.slots:,} slots")
     table = Table(header_style="bold")
     heads = (
@@ -171,14 +169,6 @@ def _draw(found: Tuning, path: Path) -> None:
         )
 
     save_plot(path, curve, (6.4, 3.6))
-
-
-def _progress(text: str) -> contextlib.AbstractContextManager[Any]:
-    """A line on standard error for as long as the work goes on, where somebody looks at it."""
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    return console.status(text) if console.is_terminal else contextlib.nullcontext()
 
 
 COMMANDS: dict[Callable[..., Any], str] = {

@@ -1,8 +1,8 @@
 """Where does an index lie? From what a user writes to the object that reads and writes there.
 
-A path is on the local disk, whatever it looks like, unless it is text that begins with a scheme and `://`. Then it is a
-URI: of an object store, or of another file system that Arrow knows. A URI is printed in messages and kept by other
-processes, so that one with a secret in it is refused.
+A path is on the local disk, whatever it looks like, unless it is text that begins with a scheme and
+`://`. Then it is a URI: of an object store, or of another file system that Arrow knows. A URI is
+printed in messages and kept by other processes. So one with a secret in it is refused.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _OBJECT_STORES = frozenset({"s3", "gs", "gcs", "az", "abfs", "abfss"})
 
 
 def files_at(path: str | os.PathLike[str]) -> AnyFiles:
-    """The files at a path or URI. Raises BadPath where it cannot be understood, DiskFailed where it cannot be reached.
+    """The files at a path or URI.
+
+    Raises BadPath where it cannot be understood, DiskFailed where it cannot be reached.
 
     >>> files_at("file:///tmp/sales%20of%20May.wx").root
     PosixPath('/tmp/sales of May.wx')
@@ -34,11 +36,12 @@ def files_at(path: str | os.PathLike[str]) -> AnyFiles:
         parts = urlsplit(text)
         _ = parts.port
     except ValueError:
-        # It may be a password with a letter in it that should have been escaped, so nothing is repeated.
+        # It may be a password with a letter in it that should have been escaped, so nothing is
+        # repeated.
         scheme = text.partition(":")[0]
         raise BadPath(
-            f"What follows {scheme}:// cannot be understood. Write {scheme}://host/folder, with a port that is a number "
-            "if any, and without credentials."
+            f"What follows {scheme}:// cannot be understood. Write {scheme}://host/folder, "
+            "with a port that is a number if any, and without credentials."
         ) from None
     _check_secrets(parts)
     if parts.fragment:
@@ -56,15 +59,17 @@ def _check_secrets(parts: SplitResult) -> None:
     secret = "a password" if parts.password is not None else next(iter(secrets), None)
     if secret is not None:
         raise BadPath(
-            f"The {parts.scheme}:// URI has {secret} in it, which would be seen wherever the path is. Leave it out "
-            "and give credentials through the environment, as docs/filesystems.md says."
+            f"The {parts.scheme}:// URI has {secret} in it, which would be seen wherever the path "
+            "is. Leave it out and give credentials through the environment, as docs/filesystems.md "
+            "says."
         )
 
 
 def _local_files(parts: SplitResult) -> Files:
     if parts.netloc not in ("", "localhost") or parts.query or not parts.path:
         raise BadPath(
-            f"{parts.geturl()!r} names no local folder. Write file:/// and an absolute path, or only the path."
+            f"{parts.geturl()!r} names no local folder. "
+            "Write file:/// and an absolute path, or only the path."
         )
     return Files(unquote(parts.path))
 
@@ -90,7 +95,8 @@ def _remote_files(uri: str) -> AnyFiles:
         ) from error
     except Exception as error:  # Arrow, fsspec and its file systems each have their own.
         raise BadPath(
-            f"{uri!r} cannot be used ({error}). Give a path on a local disk, or a URI that begins with {_KNOWN}."
+            f"{uri!r} cannot be used ({error}). "
+            f"Give a path on a local disk, or a URI that begins with {_KNOWN}."
         ) from error
     if not base.strip("/"):
         raise BadPath(f"{uri!r} names no folder. Say where in it the index is to be.")

@@ -1,7 +1,8 @@
-"""Which object store does a URI mean? From `s3://`, `gs://`, `az://` and `abfs://` to a store of obstore's.
+"""Which object store does a URI mean? From `s3://`, `gs://`, `az://` and `abfs://` to obstore's.
 
-What can be said in a URI is said here, option by option: `SERVICES` has for each kind of store what its options mean. An
-option that is not known is refused by name. Credentials are none of these; obstore takes them from the environment.
+What can be said in a URI is said here, option by option: `SERVICES` has for each kind of store what
+its options mean. An option that is not known is refused by name. Credentials are no options:
+obstore takes them from the environment.
 """
 
 from __future__ import annotations
@@ -18,7 +19,10 @@ from wavedex.extras import require
 from wavedex.files.objects import ObjectFiles
 
 RETRIES_MAX = 6
-"""How often a request is sent again that got no answer, or one that asks for patience: some six seconds in all."""
+"""How often a request is sent again: some six seconds in all.
+
+That is if it got no answer, or one that asks for patience.
+"""
 REQUEST_MINUTES_MAX = 15
 """How long a request may take in all, with the bytes of a large file."""
 
@@ -30,9 +34,13 @@ class _Place:
     """A bucket, a folder in it, and what a URI says of how to get there."""
 
     bucket: str
+    """The bucket, or what a store calls so."""
     base: str
+    """The folder in it."""
     options: dict[str, str]
+    """What the URI says after its path."""
     config: dict[str, Any] = field(default_factory=dict)
+    """What obstore is told."""
 
     def says(self, name: str) -> bool:
         """Whether an option says yes. Raises BadPath where it says neither."""
@@ -43,7 +51,10 @@ class _Place:
 
     @property
     def endpoint(self) -> str | None:
-        """Where the store answers, if not where its maker's does: with a scheme of its own, or that of an option."""
+        """Where the store answers, if not where its maker's does.
+
+        The scheme is its own, or that of an option.
+        """
         endpoint = self.options.get("endpoint_override")
         if endpoint is None or "://" in endpoint:
             return endpoint
@@ -51,7 +62,7 @@ class _Place:
 
     @property
     def retry_limit(self) -> dt.timedelta:
-        """How long a request is sent again that gets no answer. Raises BadPath."""
+        """How long a request that gets no answer is sent again. Raises BadPath."""
         said = self.options.get("retry_limit_seconds", "180")
         if not said.isdecimal():
             raise BadPath(f"retry_limit_seconds={said} is no whole number.")
@@ -74,7 +85,9 @@ def object_files_at(uri: str) -> ObjectFiles:
     """The files at a URI of an object store. Raises BadPath, DiskFailed and PackageMissing."""
     parts = urlsplit(uri)
     if any(letter.isspace() for letter in uri):
-        raise BadPath(f"{uri!r} cannot be used: it has a space in it. Write %20 where a name has one.")  # fmt: skip
+        raise BadPath(
+            f"{uri!r} cannot be used: it has a space in it. Write %20 where a name has one."
+        )
     if not parts.path.strip("/"):
         raise BadPath(f"{uri!r} names no folder. Say where in it the index is to be.")
     service = SERVICES[parts.scheme]
@@ -135,8 +148,8 @@ def _region_of(bucket: str, endpoint: str | None) -> str:
         return resolve_s3_region(bucket)
     except OSError as error:
         raise DiskFailed(
-            f"Cannot say in which region the bucket {bucket} lies ({error}). Check its name and the connection, or write "
-            "?region=... after the path."
+            f"Cannot say in which region the bucket {bucket} lies ({error}). Check its name and "
+            "the connection, or write ?region=... after the path."
         ) from error
 
 
@@ -149,7 +162,10 @@ def _find_google(parts: SplitResult, place: _Place) -> None:
 
 
 def _find_azure(parts: SplitResult, place: _Place) -> None:
-    """An account and a container: a URI has both, or only the container, and the environment has the account."""
+    """Find an account and a container.
+
+    A URI has both. Or it has only the container, and the environment has the account.
+    """
     user, host = parts.username, place.bucket
     account, _, domain = host.partition(".")
     if domain:
@@ -210,8 +226,8 @@ def _check_known(options: Mapping[str, str], service: Service) -> None:
 def _check_no_user(parts: SplitResult) -> None:
     if parts.username is not None:
         raise BadPath(
-            f"The {parts.scheme}:// URI has a user in it. Leave it out and give credentials through the environment, as "
-            "docs/filesystems.md says."
+            f"The {parts.scheme}:// URI has a user in it. Leave it out and give credentials "
+            "through the environment, as docs/filesystems.md says."
         )
 
 

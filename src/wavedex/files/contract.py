@@ -1,8 +1,8 @@
 """What can be done with the files of an index, wherever they lie.
 
-The methods that the rest of the library may call are named here once. `Files` offers them on a local disk, `ObjectFiles`
-on an object store, `RemoteFiles` on another file system of Arrow's. What only a local disk can do, changing a file in
-place, is refused here for all others.
+The methods that the rest of the library may call are named here once. `Files` offers them on a
+local disk, `ObjectFiles` on an object store, `RemoteFiles` on another file system of Arrow's. Only
+a local disk can change a file in place. That is refused here for all others.
 
 Names are relative to the root and use forward slashes.
 """
@@ -31,24 +31,29 @@ T = TypeVar("T")
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _READING_ADVICE = {
-    errno.EMFILE: "The process has too many files open: let go of some, or raise its limit (ulimit -n).",
+    errno.EMFILE: "The process has too many files open: let go of some, or raise its limit "
+    "(ulimit -n).",
     errno.ENFILE: "The system has too many files open: end what holds them.",
-    errno.ENOMEM: "There is no room left to map files into: let go of snapshots and answers, read fewer columns at a time, or "
-    "raise the limit on memory (ulimit -v) or on maps (vm.max_map_count).",
+    errno.ENOMEM: "There is no room left to map files into: let go of snapshots and answers, "
+    "read fewer columns at a time, or raise the limit on memory (ulimit -v) or on maps "
+    "(vm.max_map_count).",
     errno.EACCES: "Read it as a user who may.",
     errno.EPERM: "Read it as a user who may.",
 }
-"""What to do about refusals of which the file itself is not to blame."""
+"""What to do about refusals for which the file itself is not to blame."""
 _REFUSED = {errno.EROFS, errno.EACCES, errno.EPERM}
 
 
 @dataclass(frozen=True, slots=True)
 class FileRef:
-    """A file as a manifest names it. `checksum` is XXH64 in hexadecimal, empty for files that grow in place."""
+    """A file as a manifest names it."""
 
     name: str
+    """Its name, relative to the root."""
     bytes: int
+    """Its size."""
     checksum: str = ""
+    """XXH64 in hexadecimal; empty for files that grow in place."""
 
 
 class Sink:
@@ -86,7 +91,10 @@ class Sink:
 
 
 class Pin:
-    """Keeps a file from `remove_unpinned` until it is closed. This one, for stores that have none, keeps nothing."""
+    """Keeps a file from `remove_unpinned` until it is closed.
+
+    This one keeps nothing. It is for stores that have no pins.
+    """
 
     def close(self) -> None:
         """Let go."""
@@ -99,18 +107,24 @@ class Pin:
 
 
 class AnyFiles(ABC):
-    """The files below one folder, the root. `str(root)` names the same folder to `files_at`, in any process."""
+    """The files below one folder, the root.
+
+    `str(root)` names the same folder to `files_at`, in any process.
+    """
 
     root: Path | str
     is_local: bool
     """Whether files can be locked, pinned and changed in place."""
 
     def homes(self, folder: str) -> list[str]:
-        """The folders in which new files of a folder go: itself, unless it is spread over several disks."""
+        """The folders in which new files of a folder go.
+
+        It is the folder itself, unless it is spread over several disks.
+        """
         return [folder]
 
     def missing(self) -> dict[str, str]:
-        """The disks over which files are spread and that are not there, by the names of their folders."""
+        """The disks that files are spread over and that are not there, by their folders' names."""
         return {}
 
     def names_in(self, folder: str) -> list[str]:
@@ -123,7 +137,10 @@ class AnyFiles(ABC):
         """Where `name` lies, for other tools."""
 
     def stamp(self, name: str) -> str:
-        """What tells a file that is never written again from a copy of it: where that can be told, it moves along."""
+        """What tells a file that is never written again from a copy of it.
+
+        Where that can be told, it stays the same if the file is moved.
+        """
         return str(self.path(name))
 
     # -- reading ------------------------------------------------------------------------------
@@ -142,11 +159,14 @@ class AnyFiles(ABC):
 
     @abstractmethod
     def list(self, folder: str) -> list[str]:
-        """The names in a folder, without the folder; empty where there is none. Raises NotADirectoryError for a file."""
+        """The names in a folder, without the folder; empty where there is none.
+
+        Raises NotADirectoryError for a file.
+        """
 
     @abstractmethod
     def version(self, folder: str) -> Hashable | None:
-        """Something that is another once names in a folder have changed; None where that cannot be told."""
+        """A value that changes when names in a folder do; None where that cannot be told."""
 
     @abstractmethod
     def read(self, name: str) -> bytes:
@@ -154,21 +174,23 @@ class AnyFiles(ABC):
 
     @abstractmethod
     def map(self, ref: FileRef) -> pa.Buffer:
-        """The content in memory, read-only, to be read from front to back; it stays readable after its name is removed.
+        """The content in memory, read-only, to be read from front to back.
 
-        Raises FileNotFoundError where it is gone, and Damaged where it is shorter than it should be.
+        It stays readable after its name is removed. Raises FileNotFoundError where it is gone, and
+        Damaged where it is shorter than it should be.
         """
 
     def open(self, ref: FileRef) -> Opened:
-        """The file, to be looked at here and there as well. It raises what `map` raises, perhaps not before it is read.
+        """The file, to be looked at here and there as well.
 
-        What was read of it stays readable after its name is removed, and on a local disk all of it does.
+        Raises what `map` raises, perhaps not before it is read. What was read of it stays readable
+        after its name is removed. On a local disk all of it does.
         """
         return Mirror(self, ref)
 
     @abstractmethod
     def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
-        """Some of the content: for each (start, stop), in this order, the bytes from start up to stop.
+        """Some of the content: the bytes of each (start, stop), in this order, stop not included.
 
         Raises FileNotFoundError where the file is gone, and Damaged where it ends before a stop.
         """
@@ -181,7 +203,10 @@ class AnyFiles(ABC):
 
     @abstractmethod
     def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
-        """Write a new file. It lasts only once it is synced. Raises FileExistsError where there is one."""
+        """Write a new file, which lasts only once it is synced.
+
+        Raises FileExistsError where there is one.
+        """
 
     @abstractmethod
     def sync(self, name: str) -> None:
@@ -193,10 +218,11 @@ class AnyFiles(ABC):
 
     @abstractmethod
     def publish(self, name: str, data: bytes, draft: str) -> None:
-        """Let a file appear all at once, with all of its content, and last; only if its name is free.
+        """Let a file appear all at once, with all of its content, and last.
 
-        `draft` is a name for use on the way. Raises FileExistsError where the name is taken, perhaps FileNotFoundError
-        where somebody took the draft away, and CommitUncertain where the file may still appear after this has failed.
+        This is done only if its name is free. `draft` is a name for use on the way. Raises
+        FileExistsError where the name is taken, and CommitUncertain where the file may still appear
+        after this has failed. May raise FileNotFoundError where somebody took the draft away.
         """
 
     @abstractmethod
@@ -207,11 +233,14 @@ class AnyFiles(ABC):
 
     @abstractmethod
     def lock(self, name: str) -> AbstractContextManager[None]:
-        """Hold the one writer's lock, where there is such a thing. Raises ConcurrentWrite and NotAnIndex."""
+        """Hold the one writer's lock, where there is one. Raises ConcurrentWrite and NotAnIndex."""
 
     @abstractmethod
     def pin(self, name: str) -> Pin:
-        """Hold a file so that `remove_unpinned` leaves it, where that can be. Raises FileNotFoundError."""
+        """Hold a file so that `remove_unpinned` leaves it, where that can be.
+
+        Raises FileNotFoundError.
+        """
 
     @abstractmethod
     def remove_unpinned(self, name: str) -> bool:
@@ -238,11 +267,14 @@ class AnyFiles(ABC):
     def scatter(
         self, name: str, positions: npt.NDArray[np.int64], rows: npt.NDArray[np.void]
     ) -> None:
-        """Write records of equal width to the given record positions of a file that is large enough."""
+        """Write records of equal width to record positions of a file that is large enough."""
         raise needs_local_disk(self.root)
 
     def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
-        """Let a package change a file that exists, by its path. Whether that lasts is for the package to say."""
+        """Let a package change a file that exists, by its path.
+
+        Whether that lasts is for the package to say.
+        """
         raise needs_local_disk(self.root)
 
 
@@ -270,21 +302,21 @@ class LinkingFiles(AnyFiles):
 def needs_local_disk(root: object) -> BadDefinition:
     """What to say where files would have to be changed in place and cannot be."""
     return BadDefinition(
-        f"{root} is on no local disk, and update='in-place', update='simple-shadow' and format='sqlite' need one: they "
-        "change files in place. Create the index with update='runs' or update='packed-shadow' and another format, "
-        "or on a local disk."
+        f"{root} is on no local disk, and update='in-place', update='simple-shadow' and "
+        "format='sqlite' need one: they change files in place. Create the index with "
+        "update='runs' or update='packed-shadow' and another format, or on a local disk."
     )
 
 
 def check_spans(name: str, spans: Sequence[tuple[int, int]], size: int) -> None:
-    """Raise Damaged where a file of a size ends before one of the spans that are to be read of it."""
+    """Raise Damaged where a file of this size ends before one of the spans to be read."""
     needed = max((stop for _, stop in spans), default=0)
     if size < needed:
         raise Damaged(f"{name} has {size} bytes, not {needed} or more")
 
 
 def name_reading_refusal(error: OSError, path: object) -> WavedexError:
-    """The error with a name for a read that the system has refused: the file may be as good as ever."""
+    """The error with a name for a read that the system has refused. The file may be undamaged."""
     said = str(error.strerror or error)
     # Arrow says of a map that failed only in words why.
     known = (advice for code, advice in _READING_ADVICE.items() if os.strerror(code) in said)

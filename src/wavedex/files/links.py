@@ -1,7 +1,7 @@
 """Files of a folder that may come from somebody else: they are reached without following a link.
 
-The folder of an index may itself be reached through links. What lies in it must be files and folders: a link in it could
-lead anywhere, and a pipe would keep whoever opens it waiting.
+The folder of an index may itself be reached through links. What lies in it must be files and
+folders: a link in it could lead anywhere, and a pipe would keep whoever opens it waiting.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from wavedex.errors import NotOurs
 
 
 def check_plain(place: str) -> None:
-    """Raise NotOurs where a link stands at a place, or anything else but a file or a folder. There may be nothing."""
+    """Raise NotOurs where a link stands at a place, or anything else but a file or a folder.
+
+    There may be nothing.
+    """
     try:
         mode = os.lstat(place).st_mode
     except (FileNotFoundError, NotADirectoryError):
@@ -24,7 +27,7 @@ def check_plain(place: str) -> None:
 
 
 def open_here(path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> int:
-    """A descriptor of a file that is opened without following a link. Raises NotOurs where it is one."""
+    """A descriptor of a file, opened without following a link. Raises NotOurs where it is one."""
     try:
         return os.open(path, flags | os.O_NOFOLLOW | os.O_CLOEXEC, mode)
     except OSError as error:
@@ -35,6 +38,7 @@ def open_here(path: str | os.PathLike[str], flags: int, mode: int = 0o666) -> in
 
 def _not_plain(place: str, what: str) -> NotOurs:
     return NotOurs(
-        f"{place} is {what}. In the folder of an index Wavedex uses plain files and folders only, since others could lead "
-        "out of it. If you put it there, put the file or folder itself in its place; otherwise do not use this folder."
+        f"{place} is {what}. In the folder of an index Wavedex uses plain files and folders only, "
+        "since others could lead out of it. If you put it there, put the file or folder itself in "
+        "its place; otherwise do not use this folder."
     )

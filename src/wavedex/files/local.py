@@ -1,11 +1,12 @@
-"""All access to a local disk, in one small object that a test can wrap to crash, tear, delay or count.
+"""All access to a local disk, in one small object. A test can wrap it to crash, tear, delay, count.
 
-Which bytes lie where is everybody else's business; this module only knows how to make a change and how to make it last.
-Reading methods change nothing. Each changing method is one change to the disk, so that a test can stop the world before
-any of them. Nothing here retries, caches or decides; the operating system's refusals come out as errors with a name.
+Which bytes lie where is everybody else's business. This module only knows how to make a change and
+how to make it last. Reading methods change nothing. Each changing method is one change to the disk,
+so that a test can stop the world before any of them. Nothing here retries, caches or decides. The
+operating system's refusals come out as errors with a name.
 
-Names are relative to the root and use forward slashes. None leads out of the root, and no link below it is followed:
-`path` sees to both, and all that is done to a file is done at its `path`.
+Names are relative to the root and use forward slashes. None leads out of the root, and no link
+below it is followed. `path` sees to both, and all that is done to a file is done at its `path`.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ from wavedex.files.opened import Opened
 __all__ = ["FileRef", "Files", "Sink"]
 
 LARGE_BYTES = 4 << 20
-"""From which size on the room of a removed file is given back by a thread."""
+"""From this size on, a thread gives back the room of a removed file."""
 _CLOCK_STEP_NS = 20_000_000
 
 
@@ -61,7 +62,9 @@ class Files(LinkingFiles):
         self._plain: set[str] = set()
 
     def path(self, name: str) -> Path:
-        """Where `name` lies. Raises NotOurs where the name leads out of the root, or a link stands there or on the way.
+        """Where `name` lies.
+
+        Raises NotOurs where the name leads out of the root, or a link stands there or on the way.
 
         COST: one look at the disk, and one at each folder on the way the first time.
         """
@@ -111,9 +114,10 @@ class Files(LinkingFiles):
             return []
 
     def version(self, folder: str) -> int | None:
-        """A number that changes when names in a folder do; None where the last change is too fresh to tell.
+        """A number that changes when names in a folder do.
 
-        File systems note times of change in steps of some milliseconds, and within a step another change could hide.
+        None where the last change is too fresh to tell. File systems note times of change in steps
+        of some milliseconds, and within a step another change could hide.
         """
         changed_at_ns = os.stat(f"{self._root_text}/{folder}").st_mtime_ns
         return changed_at_ns if time.time_ns() - changed_at_ns > _CLOCK_STEP_NS else None
@@ -127,7 +131,8 @@ class Files(LinkingFiles):
     def map(self, ref: FileRef) -> pa.Buffer:
         """The file mapped into memory, read-only; it stays readable after its name is removed.
 
-        Raises FileNotFoundError where it is gone, and Damaged where it is shorter than it should be.
+        Raises FileNotFoundError where it is gone, and Damaged where it is shorter than it should
+        be.
         """
         with _named_refusals(self.path(ref.name)), self._descriptor(ref) as descriptor:
             return map_file(descriptor, ref.bytes)
@@ -139,7 +144,10 @@ class Files(LinkingFiles):
 
     @contextlib.contextmanager
     def _descriptor(self, ref: FileRef) -> Iterator[int]:
-        """A file of the right size, to be mapped. Maps outlive the descriptor: open parts cost none."""
+        """A file of the right size, to be mapped.
+
+        Maps outlive the descriptor: open parts cost none.
+        """
         descriptor = open_here(self.path(ref.name), os.O_RDONLY)
         try:
             size = os.fstat(descriptor).st_size
@@ -166,7 +174,10 @@ class Files(LinkingFiles):
             self.path(name).mkdir(parents=True, exist_ok=True)
 
     def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
-        """Write a new file. It lasts only once it is synced. Raises FileExistsError where there is one."""
+        """Write a new file, which lasts only once it is synced.
+
+        Raises FileExistsError where there is one.
+        """
         path = self.path(name)
         with _named_errors(path):
             descriptor = open_here(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
@@ -211,7 +222,7 @@ class Files(LinkingFiles):
     def scatter(
         self, name: str, positions: npt.NDArray[np.int64], rows: npt.NDArray[np.void]
     ) -> None:
-        """Write records of equal width to the given record positions of a file that is large enough."""
+        """Write records of equal width to record positions of a file that is large enough."""
         if not len(rows):
             return
         with (
@@ -224,7 +235,10 @@ class Files(LinkingFiles):
             del records
 
     def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
-        """Let a package change a file that exists, by its path. Whether that lasts is for the package to say."""
+        """Let a package change a file that exists, by its path.
+
+        Whether that lasts is for the package to say.
+        """
         return change(self.path(name))
 
     def sync(self, name: str) -> None:
@@ -239,15 +253,18 @@ class Files(LinkingFiles):
             _fsync(path, os.O_RDONLY | os.O_DIRECTORY)
 
     def link(self, source: str, target: str) -> None:
-        """Give a file a second name, only if that name is free. Raises FileExistsError or FileNotFoundError."""
+        """Give a file a second name, only if that name is free.
+
+        Raises FileExistsError or FileNotFoundError.
+        """
         with _named_errors(self.path(target), FileNotFoundError):
             os.link(self.path(source), self.path(target))
 
     def remove(self, name: str) -> None:
         """Remove a file; one that is gone already is fine.
 
-        COST: the name is gone at once. To give the room of a large file back takes the system some time, which a thread
-        spends: until it closes the file, the file is only nameless.
+        COST: the name is gone at once. To give the room of a large file back takes the system some
+        time, which a thread spends: until it closes the file, the file is only nameless.
         """
         with _named_errors(self.path(name)), contextlib.suppress(FileNotFoundError):
             held = _hold_if_large(self.path(name))
@@ -282,7 +299,10 @@ class Files(LinkingFiles):
             os.close(descriptor)
 
     def pin(self, name: str) -> Pin:
-        """Hold a file so that `remove_unpinned` leaves it. Raises FileNotFoundError where it is gone."""
+        """Hold a file so that `remove_unpinned` leaves it.
+
+        Raises FileNotFoundError where it is gone.
+        """
         with _named_refusals(self.path(name)):
             return LockedPin(self.path(name))
 
@@ -306,8 +326,8 @@ class Files(LinkingFiles):
 class LockedPin(Pin):
     """A shared lock on a file, held for as long as this object lives.
 
-    The file is one of Arrow's, which closes itself when nobody holds it any more. A `__del__` would do so in Python, where
-    an interrupt that comes meanwhile is dropped.
+    The file is one of Arrow's, which closes itself when nobody holds it any more. A `__del__` would
+    do so in Python, where an interrupt that comes meanwhile is dropped.
     """
 
     def __init__(self, path: Path) -> None:
@@ -330,20 +350,23 @@ class LockedPin(Pin):
 
 
 def _hold_if_large(path: Path) -> int | None:
-    """A descriptor that keeps the room of a file until it is closed; None for a small file, or one that none can be had of."""
+    """A descriptor that keeps the room of a file until it is closed.
+
+    None for a small file, or where no descriptor can be had.
+    """
     if os.lstat(path).st_size < LARGE_BYTES:
         return None
     try:
         return open_here(path, os.O_RDONLY)
-    except OSError:  # Too many are open, or it may not be read: it can be removed all the same, only not as fast.
+    except OSError:
+        # Too many are open, or it may not be read. It can be removed all the same, only slower.
         return None
 
 
 def _close_later(descriptor: int) -> None:
     try:
-        _thread.start_new_thread(
-            os.close, (descriptor,)
-        )  # A bare one, that no interrupt gets lost in.
+        # A bare one, in which no interrupt gets lost.
+        _thread.start_new_thread(os.close, (descriptor,))
     except RuntimeError:  # The interpreter is about to end, or no more threads can be had.
         os.close(descriptor)
 
@@ -367,7 +390,10 @@ def _fsync(path: Path, flags: int) -> None:
 
 @contextlib.contextmanager
 def _named_refusals(path: Path | str) -> Iterator[None]:
-    """Give the system's refusals to read their names; what is not there, and folders, come out as they are."""
+    """Give the system's refusals to read their names.
+
+    What is not there, and folders, come out as they are.
+    """
     try:
         yield
     except (FileNotFoundError, NotADirectoryError, IsADirectoryError):
@@ -378,7 +404,10 @@ def _named_refusals(path: Path | str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _named_errors(path: Path, *meant: type[OSError]) -> Iterator[None]:
-    """Give the system's refusals their names. Those that the caller has a use for come out as they are."""
+    """Give the system's refusals their names.
+
+    Those that the caller has a use for come out as they are.
+    """
     try:
         yield
     except OSError as error:

@@ -1,11 +1,13 @@
 """Files of a local disk mapped into memory, with advice to the system on how they will be read.
 
-Without advice the system reads ahead around every page that is touched, by as much as the disk is set to: megabytes for a
-probe that wants one page. So a file is mapped twice, and each map keeps its own advice: threads that probe and threads that
-scan do not change it for each other. A map costs addresses, and no descriptor once it is made.
+Without advice the system reads ahead around every page that is touched, by as much as the disk is
+set to: megabytes for a probe that wants one page. So a file is mapped twice, and each map keeps its
+own advice. Threads that probe and threads that scan do not change it for each other. A map costs
+addresses, and no descriptor once it is made.
 
-The maps are Arrow's, which are undone without a line of Python: an interrupt that came in one would be lost. Arrow
-asks for all pages of what is read of a map; so one byte is read, and what lies around it is looked at where it is.
+The maps are Arrow's. They are undone without a line of Python: an interrupt that came in one would
+be lost. Arrow asks for all pages of what is read of a map. So one byte is read, and what lies
+around it is looked at where it is.
 """
 
 from __future__ import annotations
@@ -26,7 +28,7 @@ _RESIDENCE: Any = ctypes.PyDLL(None).mincore
 _RESIDENCE.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
 
 LOOKS = 4
-"""At how many pages of a file it is told whether the file is in memory."""
+"""How many pages of a file are looked at to tell whether it is in memory."""
 
 
 def same_file(descriptor: int) -> str:
@@ -35,7 +37,10 @@ def same_file(descriptor: int) -> str:
 
 
 def map_file(descriptor: int, size: int, advice: int = mmap.MADV_NORMAL) -> pa.Buffer:
-    """The first `size` bytes of a file, read-only. The descriptor may be closed, and the name go."""
+    """The first `size` bytes of a file, read-only.
+
+    The descriptor may be closed, and the name removed.
+    """
     if not size:
         return pa.py_buffer(b"")
     with pa.memory_map(same_file(descriptor)) as file:
@@ -63,7 +68,10 @@ class MappedFile(Opened):
         return self._whole
 
     def need(self, spans: Iterable[Span]) -> None:
-        """Have the disk read these pages, all at once, without waiting for them. COST: a system call for each span."""
+        """Have the disk read these pages, all at once, without waiting for them.
+
+        COST: a system call for each span.
+        """
         for start, stop in spans:
             first = start - start % mmap.PAGESIZE
             if start < stop <= self._sparse.size:
@@ -71,7 +79,10 @@ class MappedFile(Opened):
 
     @property
     def seems_in_memory(self) -> bool:
-        """Whether those of its pages are in memory that are looked at, spread over all of it. COST: microseconds."""
+        """Whether a few of its pages, spread over all of it, are in memory.
+
+        COST: microseconds.
+        """
         pages = -(-self._sparse.size // mmap.PAGESIZE)
         found = ctypes.c_ubyte()
         for look in range(LOOKS if pages else 0):

@@ -1,7 +1,8 @@
 """A file that lies afar, in memory as far as it was needed.
 
-There is room in memory for the whole file, which costs nothing until it is filled, so that every byte has its place and Arrow
-reads the file as if it were all there. Blocks are fetched when somebody needs them, and stay.
+There is room in memory for the whole file, which costs nothing until it is filled. So every byte
+has its place, and Arrow reads the file as if it were all there. Blocks are fetched when somebody
+needs them, and stay.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ if TYPE_CHECKING:
     from wavedex.files.contract import AnyFiles, FileRef
 
 BLOCK_BYTES = 4096
-"""What is fetched at least, and in whose multiples."""
+"""The least that is fetched. More is fetched in multiples of it."""
 GAP_BYTES = 32_768
-"""So much between two blocks is fetched along with them: it takes less time than another request."""
+"""Up to this much between two blocks is fetched too: it takes less time than another request."""
 PIECE_BYTES = 32 << 20
-"""What is fetched at once at most, since it is in memory twice until it has its place."""
+"""The most that is fetched at once, since it is in memory twice until it has its place."""
 
 
 class Mirror(Opened):
@@ -52,7 +53,10 @@ class Mirror(Opened):
         return self._content
 
     def need(self, spans: Iterable[Span]) -> None:
-        """Fetch what is not there yet. COST: as `ranges` of the files, once for whatever lies close together."""
+        """Fetch what is not there yet.
+
+        COST: as `ranges` of the files, once for whatever lies close together.
+        """
         wanted = np.zeros_like(self._fetched)
         for start, stop in spans:
             wanted[start // BLOCK_BYTES : -(-stop // BLOCK_BYTES)] = True
@@ -75,7 +79,8 @@ class Mirror(Opened):
             yield start, min(stop, start + PIECE_BYTES)
 
     def _fetch(self, spans: list[Span]) -> None:
-        # Two threads may fetch the same block. It is the same bytes, and said to be there once it is.
+        # Two threads may fetch the same block. The bytes are the same, and it counts as fetched
+        # only once they are there.
         pieces = self._files.ranges(self._ref.name, spans)
         with memoryview(self._memory) as memory:
             for (start, stop), piece in zip(spans, pieces, strict=True):

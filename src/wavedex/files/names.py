@@ -1,7 +1,8 @@
-"""The names of all files of an index: each is made here, and told here from names that are none of ours.
+"""The names of all files of an index: made here, and told here from names that are not ours.
 
-A folder may come from somebody else. So a manifest names only files of the pattern that we make, in folders that we use, and
-vacuum removes nothing else. No name leads out of its folder, whoever wrote it. Opens no file.
+A folder may come from somebody else. So a manifest names only files of the pattern that we make, in
+folders that we use. Vacuum removes nothing else. No name leads out of its folder, whoever wrote it.
+Opens no file.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ LOCK = "lock"
 STAGED = "staged"
 DEFINITION = "index.json"
 ABOVE = ".."
-"""The folder above the root, in which the name of the root itself lies. It is synced, and nothing else is done there."""
+"""The folder above the root, which has the name of the root in it. It is only ever synced."""
 
 _TAIL = r"(?:[._-][\w.-]*)?"
 """What a store or package adds to the stem of its part."""
@@ -35,22 +36,28 @@ def stem_prefix(commit: int, token: str) -> str:
 
 
 def data_stem(commit: int, token: str, shard: int, number: int) -> str:
-    """How the names of the files of one new part begin. A task of Spark's has its attempt in `token`, behind a `-`."""
+    """How the names of the files of one new part begin.
+
+    A task of Spark's has its attempt in `token`, behind a `-`.
+    """
     return f"{stem_prefix(commit, token)}-{shard:05d}-{number}"
 
 
 def ledger_stem(commit: int, token: str) -> str:
-    """How the name of the segment of the ledger begins that a commit writes."""
+    """How the name of a commit's segment of the ledger begins."""
     return f"{DATA}/{stem_prefix(commit, token)}-ledger"
 
 
 def brought_stem(stem: str, shard: int) -> str:
-    """How the names of the files of a part begin that a task has brought, with the stem of the task."""
+    """How the names of the files of a part from a task begin. `stem` is that of the task."""
     return f"{stem}-{shard:05d}"
 
 
 def staged_prefix(token: str) -> str:
-    """How the names of files begin that the tasks of one write stage. REQUIRES: 16 hexadecimal digits."""
+    """How the names of the files staged by the tasks of one write begin.
+
+    REQUIRES: `token` is 16 hexadecimal digits.
+    """
     return f"{STAGED}/{token}-"
 
 
@@ -85,7 +92,7 @@ def base_of(name: str) -> str:
 
 
 def commit_of(base: str) -> int | None:
-    """The commit for which a data file or a draft was written, or that a manifest is of; None for other names."""
+    """The commit for which a data file, a draft or a manifest was written; None for other names."""
     known = _DATA_FILE.fullmatch(base) or _DRAFT.fullmatch(base) or _MANIFEST.fullmatch(base)
     number = re.match(r"\d+", base) if known else None
     return None if number is None else int(number[0])
@@ -107,11 +114,12 @@ def is_part_file(name: str) -> bool:
 
 
 def check_part_file(name: object) -> str:
-    """The name of a part's file, as a manifest has it. Raises NotOurs where we make no such name."""
+    """The name of a part's file, from a manifest. Raises NotOurs where we make no such name."""
     if not isinstance(name, str) or not is_part_file(name):
         raise NotOurs(
-            f"A manifest names the file {name!r}, and Wavedex gives no file such a name. Somebody else made this folder "
-            "or changed it: restore it from a copy of your own, or build the index anew from its source."
+            f"A manifest names the file {name!r}, and Wavedex gives no file such a name. "
+            "Somebody else made this folder or changed it: restore it from a copy of your own, "
+            "or build the index anew from its source."
         )
     return name
 
@@ -122,6 +130,6 @@ def check_inside(name: str) -> None:
         return
     if "\0" in name or "\\" in name or not {"", ".", ABOVE}.isdisjoint(name.split("/")):
         raise NotOurs(
-            f"The name {name!r} leads out of its folder, or could. Give a relative name without '..', empty parts "
-            "and backslashes."
+            f"The name {name!r} leads out of its folder, or could. "
+            "Give a relative name without '..', empty parts and backslashes."
         )

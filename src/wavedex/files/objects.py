@@ -1,12 +1,12 @@
-"""The files of an index on an object store: S3, Google Cloud Storage, Azure, and what speaks like them.
+"""The files of an index on an object store: S3, Google Cloud Storage, Azure, and those like them.
 
-Offers what `Files` offers, as far as such a store goes. An object appears whole, under its last name, by one put that the
-store refuses where the name is taken: of any number of writers one wins. There are no folders, no locks and no pins, and
-nothing is changed in place.
+Offers what `Files` offers, as far as such a store goes. An object appears whole, under its last
+name, by one put. The store refuses the put where the name is taken: of any number of writers one
+wins. There are no folders, no locks and no pins, and nothing is changed in place.
 
-A client that gets no answer sends a put again, and may then be refused because of itself. So whoever is refused reads what
-is there. Nothing else is retried here; obstore retries by itself. Whatever a store refuses comes out as an error with a
-name.
+A client that gets no answer sends a put again, and may then be refused because of itself. So
+whoever is refused reads what is there. Nothing else is retried here; obstore retries by itself.
+Whatever a store refuses comes out as an error with a name.
 """
 
 from __future__ import annotations
@@ -35,14 +35,17 @@ from wavedex.files.names import check_inside
 from wavedex.files.unlocked import ADVICE, ALLOWED, UnlockedFiles
 
 PUT_BYTES_MAX = 16 << 20
-"""Up to which size an object is put in one request. What is larger is sent in parts, as it comes."""
+"""Up to this size an object is put in one request. What is larger is sent in parts, as it comes."""
 PUTS_MAX = 3
-"""How often a put is tried of which the store says that the name is taken, while nothing is there."""
+"""How often a put is tried while the store says that the name is taken, and nothing is there."""
 APART = "lock"
-"""The object by which a store shows that it keeps writers apart. On a local disk the lock has this name."""
+"""The object by which a store shows that it keeps writers apart. A local lock has this name."""
 
 GAP_BYTES_MAX = 1 << 20
-"""Up to which distance two spans are read in one request: it takes longer to ask again than to receive so much in vain."""
+"""Spans no farther apart than this are read in one request.
+
+To ask again takes longer than to receive this much in vain.
+"""
 
 _REFUSED = re.compile(r"status code: 4\d\d")
 """How obstore says that a store has understood a request and does not carry it out."""
@@ -51,8 +54,9 @@ _REFUSED = re.compile(r"status code: 4\d\d")
 class ObjectFiles(UnlockedFiles):
     """The objects of an obstore store whose names begin with a base.
 
-    `root` is how people name it: the URI from which `files_at` made this, or something to print where there is none.
-    `one_writer` says that somebody else keeps writers apart, for stores that cannot put only where nothing is.
+    `root` is how people name it: the URI from which `files_at` made this, or something to print
+    where there is none. `one_writer` says that somebody else keeps writers apart. It is for stores
+    that cannot put only where nothing is.
     """
 
     def __init__(
@@ -77,7 +81,10 @@ class ObjectFiles(UnlockedFiles):
     def is_folder(self, name: str) -> bool:
         """Whether there is an object below it: a folder is nothing else."""
         with self._reading(name):
-            return next(iter(_obstore().list(self._store, self._at(name), chunk_size=1)), None) is not None  # fmt: skip
+            return (
+                next(iter(_obstore().list(self._store, self._at(name), chunk_size=1)), None)
+                is not None
+            )
 
     def age_s(self, name: str) -> float:
         """By this machine's clock and the store's. Raises FileNotFoundError."""
@@ -111,7 +118,8 @@ class ObjectFiles(UnlockedFiles):
     def version(self, folder: str) -> Hashable | None:
         """The names themselves, with what the store says of each. COST: one listing.
 
-        A log uses no name twice, so that its names alone would do while the index is not removed and made anew.
+        A log uses no name twice. So its names alone would do while the index is not removed and
+        made anew.
         """
         told = ("path", "size", "e_tag", "last_modified")
         objects = self._list(folder)["objects"]
@@ -133,12 +141,16 @@ class ObjectFiles(UnlockedFiles):
         return content.slice(0, ref.bytes)
 
     def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
-        """Some of the content. COST: spans that lie close together are one request, others are asked for at once."""
+        """Some of the content.
+
+        COST: spans that lie close together are one request, others are asked for at the same time.
+        """
         groups = _grouped(spans)
         starts, stops = [start for start, _ in groups], [stop for _, stop in groups]
         try:
             with self._reading(name):
-                # It would group them itself, and break down where the object is too short for a group.
+                # It would group them itself, and break down where the object is too short for a
+                # group.
                 found = _obstore().get_ranges(
                     self._store, self._at(name), starts=starts, ends=stops, coalesce=0
                 )
@@ -170,7 +182,10 @@ class ObjectFiles(UnlockedFiles):
         """There are none: a folder is there while something is in it."""
 
     def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
-        """Write a new object, which lasts once it is written. Raises FileExistsError where there is one."""
+        """Write a new object, which lasts once it is written.
+
+        Raises FileExistsError where there is one.
+        """
         upload = _Upload(self, name)
         sink = Sink(upload.put)
         fill(sink)
@@ -180,8 +195,8 @@ class ObjectFiles(UnlockedFiles):
     def publish(self, name: str, data: bytes, draft: str) -> None:
         """Put an object if there is none of its name.
 
-        Raises FileExistsError where another's is there, and CommitUncertain where the store does not say what came of
-        the put: it may still be carried out.
+        Raises FileExistsError where another's is there, and CommitUncertain where the store does
+        not say what came of the put: it may still be carried out.
         """
         self._check_apart()
         try:
@@ -194,7 +209,8 @@ class ObjectFiles(UnlockedFiles):
     def put_new(self, name: str, data: bytes) -> None:
         """Put an object whole if there is none of its name, and see that it is this one.
 
-        Raises FileExistsError where another's is there, and DiskFailed where the store refuses or does not answer.
+        Raises FileExistsError where another's is there, and DiskFailed where the store refuses or
+        does not answer.
         """
         for _ in range(PUTS_MAX):
             try:
@@ -212,7 +228,8 @@ class ObjectFiles(UnlockedFiles):
             if failed is not None:
                 raise failed
         raise DiskFailed(
-            f"Cannot write {self.path(name)} (the store says that there is one, and shows none). {ADVICE}"
+            f"Cannot write {self.path(name)} "
+            f"(the store says that there is one, and shows none). {ADVICE}"
         )
 
     def _put(self, name: str, data: bytes) -> None:
@@ -230,7 +247,10 @@ class ObjectFiles(UnlockedFiles):
             return None
 
     def _check_apart(self) -> None:
-        """See, once, that the store refuses to put what is there already: some heed no condition, and do not say so."""
+        """See, once, that the store refuses to put what is there already.
+
+        Some stores heed no condition, and do not say so.
+        """
         if self._one_writer or self._is_apart:
             return
         for _ in range(2):
@@ -240,9 +260,10 @@ class ObjectFiles(UnlockedFiles):
                 self._is_apart = True
                 return
         raise UnsafeStore(
-            f"The store of {self.root} does not keep two writers apart: it puts an object even where one is, though it is "
-            "told not to. Use a store that heeds If-None-Match. Or let one job write, see to it that there is never a "
-            f"second, and say so: {self.root}{'&' if '?' in self.root else '?'}one_writer=true"
+            f"The store of {self.root} does not keep two writers apart: it puts an object even "
+            "where one is, though it is told not to. Use a store that heeds If-None-Match. Or let "
+            "one job write, see to it that there is never a second, and say so: "
+            f"{self.root}{'&' if '?' in self.root else '?'}one_writer=true"
         )
 
     def open_upload(self, name: str) -> Any:
@@ -268,11 +289,16 @@ class ObjectFiles(UnlockedFiles):
         except Exception as error:  # obstore has its own, and those of whatever is below it.
             if isinstance(error, WavedexError):
                 raise
-            raise DiskFailed(f"Cannot read {self.path(name)} ({_said_of(error)}). {ADVICE}") from error  # fmt: skip
+            raise DiskFailed(
+                f"Cannot read {self.path(name)} ({_said_of(error)}). {ADVICE}"
+            ) from error
 
     @contextlib.contextmanager
     def _writing(self, name: str, *meant: type[Exception]) -> Iterator[None]:
-        """Name what goes wrong with a change, but for what the caller has a use for. Raises FileExistsError."""
+        """Name what goes wrong with a change, but for what the caller has a use for.
+
+        Raises FileExistsError.
+        """
         known = _obstore().exceptions
         try:
             yield
@@ -291,7 +317,10 @@ class ObjectFiles(UnlockedFiles):
 
 
 class _Upload:
-    """What is written to a new object: put at the end in one request, or sent in parts where it is large."""
+    """What is written to a new object.
+
+    It is put at the end in one request, or sent in parts where it is large.
+    """
 
     def __init__(self, files: ObjectFiles, name: str) -> None:
         self._files = files
@@ -320,7 +349,10 @@ class _Upload:
 
 
 _used_by: list[int] = []
-"""The process that first used obstore, which has threads then: a process that is forked from it would wait for them forever."""
+"""The process that first used obstore, which has threads from then on.
+
+A process that is forked from it would wait for them forever.
+"""
 
 
 def _obstore() -> Any:
@@ -328,14 +360,14 @@ def _obstore() -> Any:
         _used_by.append(os.getpid())
     if _used_by[0] != os.getpid():
         raise DiskFailed(
-            "This process was forked from one that has used an object store, which cannot be used here. Start it anew, as "
-            "multiprocessing does with spawn or forkserver."
+            "This process was forked from one that has used an object store, which cannot be used "
+            "here. Start it anew, as multiprocessing does with spawn or forkserver."
         )
     return require("obstore")
 
 
 def _grouped(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans in their order on the disk, those in one that lie close together. Empty ones are left out."""
+    """The spans in their order on the disk. Close ones are joined, empty ones are left out."""
     groups: list[tuple[int, int]] = []
     for start, stop in sorted(span for span in spans if span[0] < span[1]):
         if groups and start - groups[-1][1] <= GAP_BYTES_MAX:
@@ -351,7 +383,10 @@ def _aligned(found: pa.Buffer) -> pa.Buffer:
 
 
 def _said_of(error: Exception) -> str:
-    """What a store says, on one line: without the details that follow, and of an answer in XML only its code."""
+    """What a store says, on one line and without the details that follow.
+
+    Of an answer in XML only the code is kept.
+    """
     text = str(error).partition("Debug source:")[0]
     code = re.search(r"<Code>(\w+)</Code>", text)
     told = text.partition("<")[0] + (code[1] if code else "")

@@ -1,12 +1,14 @@
-"""A file that is open for reading, and how those who look something up say beforehand what they will touch.
+"""A file that is open for reading, and how look-ups say beforehand what they will touch.
 
-A file is read in two ways. A scan reads it from front to back, and wants the disk to run ahead. A probe touches a few places,
-and wants nothing else to be read. So an open file is offered twice: `whole` and `sparse`. Who reads `sparse` says first which
-bytes it *needs*; on a local disk that is advice, elsewhere they are fetched then and only then.
+A file is read in two ways. A scan reads it from front to back, and wants the disk to run ahead. A
+probe touches a few places, and wants nothing else to be read. So an open file is offered twice:
+`whole` and `sparse`. Who reads `sparse` says first which bytes it *needs*. On a local disk that is
+advice. Elsewhere they are fetched then and only then.
 
-A look-up needs one thing to know where the next one lies: a place in a table, then the first row of a bucket, then the row. Such a
-look-up is a *seek*: a generator that yields what it needs next and goes on when that is there. Seeks of several parts go on
-`together`, step by step, so that the disk or the store is asked for all they need at the same time.
+A look-up needs one thing to know where the next one lies: a place in a table, then the first row of
+a bucket, then the row. Such a look-up is a *seek*: a generator that yields what it needs next and
+goes on when that is there. Seeks of several parts go on `together`, step by step. So the disk or
+the store is asked for all they need at the same time.
 """
 
 from __future__ import annotations
@@ -41,7 +43,7 @@ class Opened(ABC):
     @property
     @abstractmethod
     def seems_in_memory(self) -> bool:
-        """Whether all of it seems to be in memory, so that nobody need say what will be looked at."""
+        """Whether all of it seems to be in memory, so that nobody need say what they will touch."""
 
     @property
     @abstractmethod
@@ -55,7 +57,10 @@ class Opened(ABC):
 
     @abstractmethod
     def need(self, spans: Iterable[Span]) -> None:
-        """These bytes of `sparse` are about to be looked at. Raises FileNotFoundError and Damaged where they cannot be had."""
+        """These bytes of `sparse` are about to be looked at.
+
+        Raises FileNotFoundError and Damaged where they cannot be had.
+        """
 
     def place_of(self, buffer: pa.Buffer) -> Span:
         """Where in the file a piece of `sparse` lies."""
@@ -68,7 +73,7 @@ Seek = Generator[Sequence[Need], None, T]
 
 
 def together(seeks: Iterable[Seek[T]]) -> Seek[list[T]]:
-    """Several seeks as one, which goes on with all of them at each step. Returns what they return."""
+    """Several seeks as one. Each step goes on with all of them. Returns what they return."""
     going = dict(enumerate(seeks))
     found: dict[int, T] = {}
     while True:
@@ -85,7 +90,10 @@ def together(seeks: Iterable[Seek[T]]) -> Seek[list[T]]:
 
 
 def finish(seek: Seek[T]) -> T:
-    """Bring a seek to its end: whatever it needs is asked for, file by file, and from afar at the same time."""
+    """Bring a seek to its end.
+
+    Whatever it needs is asked for, file by file, and from afar at the same time.
+    """
     while True:
         try:
             needs = next(seek)

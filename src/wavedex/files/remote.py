@@ -1,10 +1,12 @@
-"""The files of an index on a file system that Arrow knows: HDFS, what fsspec reaches, a sub-tree of another.
+"""The files of an index on a file system that Arrow knows: HDFS, what fsspec reaches, a sub-tree.
 
-Offers what `Files` offers, as far as such a store goes. A file is read whole into memory. It is there, and lasts, once it
-was written and closed. There are no locks and no pins, and nothing is changed in place. A name is taken by looking
-whether it is free and then moving a file there, which is two steps: docs/filesystems.md says what that asks of a user.
+A sub-tree is one of another file system. Offers what `Files` offers, as far as such a store goes. A
+file is read whole into memory. It is there, and lasts, once it was written and closed. There are no
+locks and no pins, and nothing is changed in place. A name is taken in two steps: by looking whether
+it is free, and then moving a file there. docs/filesystems.md says what that asks of a user.
 
-Nothing here retries or caches; Arrow retries by itself. Whatever a store refuses comes out as an error with a name.
+Nothing here retries or caches; Arrow retries by itself. Whatever a store refuses comes out as an
+error with a name.
 """
 
 from __future__ import annotations
@@ -27,14 +29,17 @@ _DENIED = re.compile(
     r"ACCESS_DENIED|AccessDenied|PERMISSION_DENIED|AuthorizationPermissionMismatch|Forbidden"
     r"|INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH"
 )
-"""How stores say it in the text of an error. Arrow gives numbers only to the errors of local disks and of HDFS."""
+"""How stores say in the text of an error that something is not allowed.
+
+Arrow gives numbers only to the errors of local disks and of HDFS.
+"""
 
 
 class RemoteFiles(UnlockedFiles, LinkingFiles):
     """The files below one folder of a file system of Arrow's.
 
-    `base` is the folder as that file system names it, `root` how people name it: the URI from which `files_at` made this,
-    or something to print where there is none.
+    `base` is the folder as that file system names it. `root` is how people name it: the URI from
+    which `files_at` made this, or something to print where there is none.
     """
 
     def __init__(self, system: pafs.FileSystem, base: str, root: str | None = None) -> None:
@@ -56,7 +61,10 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
         return self._info(name).type is pafs.FileType.Directory
 
     def age_s(self, name: str) -> float:
-        """By this machine's clock and the store's; 0 where the store does not say. Raises FileNotFoundError."""
+        """By this machine's clock and the store's; 0 where the store does not say.
+
+        Raises FileNotFoundError.
+        """
         info = self._info(name)
         if info.type is pafs.FileType.NotFound:
             raise self.gone(name)
@@ -81,7 +89,8 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
     def version(self, folder: str) -> Hashable | None:
         """The names themselves, with size and time of change. COST: one listing.
 
-        A log uses no name twice, so that its names alone would do while the index is not removed and made anew.
+        A log uses no name twice. So its names alone would do while the index is not removed and
+        made anew.
         """
         return frozenset((info.base_name, info.size, info.mtime_ns) for info in self._infos(folder))
 
@@ -108,7 +117,7 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
 
     @contextlib.contextmanager
     def _opened(self, name: str) -> Iterator[pa.NativeFile]:
-        """A file to be read. Raises FileNotFoundError, even where it goes while it is being read."""
+        """A file to be read. Raises FileNotFoundError, even where it goes during the reading."""
         try:
             with self._reading(name), self._system.open_input_file(self._at(name)) as file:
                 yield file
@@ -124,7 +133,10 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
             self._system.create_dir(self._at(name), recursive=True)
 
     def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
-        """Write a new file, which lasts once it is written. Raises FileExistsError where there is one."""
+        """Write a new file, which lasts once it is written.
+
+        Raises FileExistsError where there is one.
+        """
         self._check_free(name)
         with self._writing(name):
             stream = self._system.open_output_stream(self._at(name), compression=None)
@@ -137,7 +149,8 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
         try:
             fill(sink)
         except BaseException:
-            # A stream cannot be given up: what has come so far gets the name, and the caller removes it.
+            # A stream cannot be given up: what has come so far gets the name, and the caller
+            # removes it.
             with contextlib.suppress(Exception):
                 stream.close()
             raise
@@ -148,8 +161,9 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
     def link(self, source: str, target: str) -> None:
         """Move a file to a name that is free. Raises FileExistsError or FileNotFoundError.
 
-        Between the look and the move another writer may take the name. Where a move onto a name that is taken fails, as on
-        HDFS, that is found out; where it replaces what is there, as on object stores, it is not.
+        Between the look and the move another writer may take the name. Where a move onto a name
+        that is taken fails, as on HDFS, that is found out. Where it replaces what is there, as on
+        object stores, it is not.
         """
         self._check_free(target)
         try:
@@ -179,7 +193,10 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
 
     @contextlib.contextmanager
     def _reading(self, name: str) -> Iterator[None]:
-        """Name what goes wrong with a question. Raises FileNotFoundError and NotADirectoryError as they are."""
+        """Name what goes wrong with a question.
+
+        Raises FileNotFoundError and NotADirectoryError as they are.
+        """
         try:
             yield
         except Exception as error:  # A file system that is written in Python may raise anything.

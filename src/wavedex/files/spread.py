@@ -1,8 +1,9 @@
-"""Files that lie on several disks: one folder for the log and whatever is small, and others, the roots, for the data.
+"""Files on several disks: one folder for the log and whatever is small, others for the data.
 
-To everybody else it is one set of files. A name in `data@2/` lies in the second root, every other name in the folder of the
-index. A root has a mark that says which one it is and of which index, so that a disk which is not mounted is told from an
-empty one, and the root of another index from our own.
+The folders for the data are the roots. To everybody else it is one set of files. A name in
+`data@2/` lies in the second root; a name without such a number lies in the folder of the index. A
+root has a mark that says which one it is and of which index. So a disk that is not mounted is told
+from an empty one, and the root of another index from our own.
 """
 
 from __future__ import annotations
@@ -30,12 +31,18 @@ T = TypeVar("T")
 
 
 class SpreadFiles(AnyFiles):
-    """The files of one index in its own folder and in several roots. REQUIRES: at least one root."""
+    """The files of one index in its own folder and in several roots.
+
+    REQUIRES: at least one root.
+    """
 
     def __init__(
         self, own: AnyFiles, roots: Sequence[AnyFiles], spread: str, identity: str
     ) -> None:
-        """`spread` is the folder whose files lie in the roots, `identity` what the index is known by to them."""
+        """`spread` is the folder whose files lie in the roots.
+
+        The roots know the index by its `identity`.
+        """
         self.root = own.root
         self.is_local = all(files.is_local for files in (own, *roots))
         self._own = own
@@ -50,7 +57,10 @@ class SpreadFiles(AnyFiles):
         return [*self._roots] if folder == self._spread else [folder]
 
     def missing(self) -> dict[str, str]:
-        """The roots that are not there, or are others, by the names of their folders. Raises NotOurs where this is a copy."""
+        """The roots that are not there, or are others, by the names of their folders.
+
+        Raises NotOurs where this is a copy.
+        """
         missing = {}
         for home, files in self._roots.items():
             mark = _read_mark(files)
@@ -58,13 +68,17 @@ class SpreadFiles(AnyFiles):
                 missing[home] = str(files.root)
             elif self._is_copy(str(mark.get("path", ""))):
                 raise NotOurs(
-                    f"{files.root} belongs to the index at {mark['path']}, of which {self.root} is a copy. Use the index "
-                    "itself; if it was moved here, remove what is left of it there."
+                    f"{files.root} belongs to the index at {mark['path']}, of which {self.root} is "
+                    "a copy. Use the index itself; if it was moved here, remove what is left of it "
+                    "there."
                 )
         return missing
 
     def _is_copy(self, marked: str) -> bool:
-        """Whether the index of this identity still lies where a mark says it was created, and that is another folder."""
+        """Whether the index of this identity still lies where it was created, in another folder.
+
+        The mark says where that was.
+        """
         if marked == str(self.root) or not self._own.is_local or not os.path.isdir(marked):
             return False
         if os.path.samefile(marked, self.root):
@@ -72,7 +86,10 @@ class SpreadFiles(AnyFiles):
         return _said(Files(marked), DEFINITION).get("identity") == self._identity
 
     def strange(self) -> list[str]:
-        """The roots that are taken: by something else than what an attempt to create this index may have left."""
+        """The roots that are taken by something else.
+
+        What an attempt to create this index may have left does not count.
+        """
         return [
             str(files.root)
             for files in self._roots.values()
@@ -81,7 +98,10 @@ class SpreadFiles(AnyFiles):
         ]
 
     def mark(self) -> None:
-        """Make the roots, and mark each as the one it is. Raises BadDefinition where two of them are one."""
+        """Make the roots, and mark each as the one it is.
+
+        Raises BadDefinition where two of them are one.
+        """
         for home, files in self._roots.items():
             files.make_folder("")
             files.remove(MARK)
@@ -94,7 +114,8 @@ class SpreadFiles(AnyFiles):
         same = self.missing()
         if same:
             raise BadDefinition(
-                f"{' and '.join(same.values())} is one folder with another of the roots. Name each folder once."
+                f"{' and '.join(same.values())} is one folder with another of the roots. "
+                "Name each folder once."
             )
 
     def _at(self, name: str) -> tuple[AnyFiles, str]:

@@ -1,4 +1,4 @@
-"""What all stores without locks have in common: what was written lasts, and nobody can be kept out or held up."""
+"""What all stores without locks share: what was written lasts, nobody is kept out or held up."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ALLOWED = "Use credentials that may write there."
 
 
 class UnlockedFiles(AnyFiles):
-    """Files of which a URI names the root, with no locks and no pins."""
+    """Files whose root is named by a URI, with no locks and no pins."""
 
     root: str
     is_local = False
@@ -32,11 +32,17 @@ class UnlockedFiles(AnyFiles):
 
     @contextlib.contextmanager
     def lock(self, name: str) -> Iterator[None]:
-        """Hold nothing: a lock that is a file would outlive a writer that crashed. The commit keeps writers apart."""
+        """Hold nothing: a lock that is a file would outlive a writer that crashed.
+
+        The commit keeps writers apart.
+        """
         yield
 
     def pin(self, name: str) -> Pin:
-        """Hold nothing: what readers read they have in memory, and files that never change need no pin."""
+        """Hold nothing: readers have in memory what they read.
+
+        Files that never change need no pin.
+        """
         return Pin()
 
     def remove_unpinned(self, name: str) -> bool:

@@ -20,6 +20,7 @@ from wavedex.files.names import DEFINITION, LOG, manifest_name
 from wavedex.index import erasure as erasing
 from wavedex.index.core.creation import open_at
 from wavedex.index.core.definition import Definition, changed_since
+from wavedex.index.core.migration import Migrated
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.verification import find_damage
@@ -55,6 +56,8 @@ class Held(Readable, Generic[D]):
 
     create: ClassVar[Callable[..., Any]]
     """Makes a new one. Each kind has options of its own."""
+    migrate: Callable[..., Migrated]
+    """Changes how it is kept. Each kind has options of its own."""
 
     @classmethod
     def open(
@@ -286,4 +289,4 @@ class Held(Readable, Generic[D]):
         return cached[1]
 
     def _repr_html_(self) -> str:
-        return to_html(self.describe(), self._definition.slotting.label)
+        return to_html(self._definition.drawing, self.describe(), self._definition.slotting.label)

@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from inspect import signature
 from typing import Any, ClassVar, get_type_hints
 
 import pyarrow as pa
@@ -46,6 +47,8 @@ class Kind(ABC):
     """What users hold."""
     has_watermark: ClassVar[bool]
     """Whether rows of a stream can come too late."""
+    can_shorten: ClassVar[bool]
+    """Whether it can be read as if its windows were shorter."""
     checked_first: ClassVar[tuple[str, ...]]
     """An option comes after those on which it depends whether it can be taken."""
 
@@ -86,6 +89,16 @@ class Kind(ABC):
     @abstractmethod
     def schema(self, options: Mapping[str, Any]) -> pa.Schema:
         """The columns that the options name, of types that go with them. REQUIRES: stand-ins are there."""
+
+    @property
+    def migrations(self) -> list[str]:
+        """What a migration can change."""
+        named = signature(self.index.migrate).parameters
+        return [name for name in named if name not in ("self", "strategy")]
+
+    @abstractmethod
+    def counted(self, about: Mapping[str, Any]) -> tuple[dict[str, int], str]:
+        """How many rows an index has that was described, as numbers and in words."""
 
     # -- how rows get in, whoever delivers them ---------------------------------------------------
 

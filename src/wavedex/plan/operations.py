@@ -1,13 +1,15 @@
 """What can be done to sub-indexes: the operations of Section 2.2, as plain values.
 
-A scheme answers with operations and performs none; an engine performs them, a cost model adds them
+A scheme answers with operations and performs none. An engine performs them, a cost model adds them
 up, `wavedex plan` prints them. This module says what they are, how they are printed, how they are
-stored as JSON, and (`apply`) what they do to a layout, which is the map from a sub-index's name to
-the slots it holds, its time-set. Two of them, `Merge` and `Amend`, leave the layout as it is:
-engines use them, no planner plans them. Two more, `Insert` and `Examine`, are for the grids of
-variable lifetimes (`wavedex.plan.grids.grid`), where a sub-index holds slots in which rows expire.
-Three more, `Erase`, `Hide` and `Sift`, take out single rows. Which rows those are is carried beside
-the operations, by whoever has them; here they are only referred to.
+stored as JSON, and what they do to a layout (`apply`). A layout maps the name of each sub-index to
+the slots it holds, its time-set.
+
+- `Merge` and `Amend` leave the layout as it is. Engines use them, no planner plans them.
+- `Insert` and `Examine` are for the grids of variable lifetimes (`wavedex.plan.grids.grid`). There
+  a sub-index holds slots in which rows expire.
+- `Erase`, `Hide` and `Sift` take out single rows. Whoever has those rows carries them beside the
+  operations; here they are only referred to.
 
 Knows slot numbers and names only: never rows, files or the clock.
 """
@@ -120,14 +122,16 @@ class Amend:
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """Put into `target` the arriving rows that were inserted in `births` and expire in `slots`, which it then holds too.
+    """Put arriving rows into `target`, which then holds `slots` too.
 
     >>> print(Insert(births=frozenset({9}), slots=frozenset({11, 13}), target="I1"))
     insert({9}, I1)
     """
 
     births: Slots
+    """The slots in which the rows were inserted."""
     slots: Slots
+    """The slots in which they expire."""
     target: str
 
     def __str__(self) -> str:
@@ -136,9 +140,10 @@ class Insert:
 
 @dataclass(frozen=True, slots=True)
 class Examine:
-    """Take out of `target`, which holds all of `slots`, those of their rows that are over by their own account."""
+    """Take the rows of `slots` out of `target` that are over by their own account."""
 
     slots: Slots
+    """The slots to look at. `target` holds all of them."""
     target: str
 
     def __str__(self) -> str:
@@ -167,7 +172,9 @@ class Hide:
 
 @dataclass(frozen=True, slots=True)
 class Sift:
-    """Let no row into `target`, and none stay that is written anew, which is not above all `floors`.
+    """Keep rows out of `target` that are not above all `floors`.
+
+    This goes for rows that come in, and for rows that are written anew.
 
     >>> print(Sift((("position", 17),), "I1"))
     sift(position > 17, I1)
@@ -202,20 +209,21 @@ Operation: TypeAlias = (
 class Plan:
     """The operations of one slot.
 
-    After `transition` the slot can be queried; `preparation` is work done ahead for later slots, on
-    which no answer depends. An operation that names old slots reads them from the constituents as
-    they were before the transition, or, in the preparation, as they are after it.
+    An operation that names old slots reads them from the constituents: in the transition as they
+    were before it, in the preparation as they are after the transition.
     """
 
     transition: tuple[Operation, ...] = ()
+    """After these the slot can be queried."""
     preparation: tuple[Operation, ...] = ()
+    """Work done ahead for later slots. No answer depends on it."""
 
 
 _KINDS: dict[str, type[Any]] = {
     kind.__name__.lower(): kind
     for kind in (Build, Add, Delete, Copy, Rename, Drop, Merge, Amend, Insert, Examine)
 }
-"""Those that can be put off, and so are kept as JSON: they need nothing that is carried beside them."""
+"""Operations that can be put off, and so are kept as JSON. Nothing is carried beside them."""
 _SLOTS_FIELDS = frozenset({"slots", "births"})
 
 
@@ -260,8 +268,8 @@ def apply(layout: Layout, operations: Iterable[Operation]) -> dict[str, Slots]:
     """Return the layout that `operations`, carried out in order, make of `layout`.
 
     Raises AssertionError where an operation makes no sense: a name that is not there, a slot added
-    that is held, a slot deleted, amended or examined that is not. Only a mistake in a planner or in a
-    hand-made plan can cause that.
+    that is held, a slot deleted, amended or examined that is not. Only a mistake in a planner or in
+    a hand-made plan can cause that.
 
     >>> apply({"I1": frozenset({1, 2})}, [Delete(frozenset({1}), "I1"), Add(frozenset({3}), "I1")])
     {'I1': frozenset({2, 3})}
@@ -275,8 +283,8 @@ def apply(layout: Layout, operations: Iterable[Operation]) -> dict[str, Slots]:
 def without(operations: Iterable[Operation], slots: Slots) -> tuple[Operation, ...]:
     """Return the operations as they are for somebody who does not hold some slots.
 
-    An operation of which nothing is left is left out; a build of nothing is not. Those of grids are
-    for those who hold all, and stay as they are.
+    An operation that names no other slots is left out, but a build of nothing stays. Operations of
+    grids are for those who hold all slots, and stay as they are.
 
     >>> without([Build(frozenset({1, 3}), "I1"), Delete(frozenset({1}), "I2")], frozenset({1}))
     (Build(slots=frozenset({3}), target='I1'),)

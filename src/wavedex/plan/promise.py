@@ -1,9 +1,11 @@
-"""What does a scheme promise? How many slots it may hold too many, and how much it handles for each slot that comes.
+"""What does a scheme promise? How many extra slots it may hold, and its work for each new slot.
 
-The work is counted in slots (Section 5): a build or an addition handles the slots that it names, a deletion those that it
-takes away, a copy all that it copies; renaming and dropping are free. A scheme says itself how much a cluster makes it
-handle; here that is averaged over a whole cycle, after which all clusters have come round. What a slot is worth in bytes
-depends on the update technique, and is the engine's business to foretell.
+The work is counted in slots (Section 5). A build or an addition handles the slots that it names, a
+deletion those that it takes away, a copy all that it copies. Renaming and dropping are free.
+
+A scheme says itself how much a cluster makes it handle. Here that is averaged over a whole cycle,
+after which all clusters have come round. What a slot is worth in bytes depends on the update
+technique; the engine predicts it.
 """
 
 from __future__ import annotations
@@ -16,12 +18,16 @@ from wavedex.plan.waves.wave import Scheme
 
 @dataclass(frozen=True)
 class Promise:
-    """What a scheme promises: slots handled for each slot, until it can be queried and ahead for later ones."""
+    """What a scheme promises."""
 
     hard: bool
+    """Whether nothing older than the window is held."""
     extra_slots: int
+    """How many slots beyond the window may be held."""
     transition_slots: float
+    """Slots handled for each slot until it can be queried."""
     preparation_slots: float
+    """Slots handled for each slot ahead, for later ones."""
 
     @property
     def transition_share(self) -> float:
@@ -31,7 +37,9 @@ class Promise:
 
 @lru_cache(maxsize=64)
 def promise(scheme: Scheme) -> Promise:
-    """Return what a scheme promises, on the mean over a cycle; where it goes by sizes, on slots of one size or on those it knows.
+    """Return what a scheme promises, on the mean over a cycle.
+
+    A scheme that goes by sizes is judged on slots of one size, or on those it knows.
 
     COST: a few sums for each cluster.
 
@@ -48,7 +56,9 @@ def promise(scheme: Scheme) -> Promise:
 
 
 def cycle_of(scheme: Scheme) -> int:
-    """Return after how many slots a scheme that does not go by sizes plans the same again, but for numbers and names.
+    """Return after how many slots a scheme plans the same again, but for numbers and names.
+
+    For schemes that do not go by sizes.
 
     ENSURES: at most W.
 

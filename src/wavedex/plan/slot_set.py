@@ -1,11 +1,13 @@
 """Sets of slots that cost little however many slots are in them.
 
-A window may have a day of seconds, so that a set of its slots has tens of thousands of elements, and a write makes dozens of
-such sets. Here a set is its least slot and one large integer, with a bit for each slot from there on: union,
-intersection and difference are those of integers, and need a microsecond where a `frozenset` needs a millisecond. Slots
-that lie far apart stay in a `frozenset`. Both are `Slots`; they compare and combine with each other.
+A window may have a day of seconds. A set of its slots then has tens of thousands of elements, and a
+write makes dozens of such sets. Here a set is its least slot and one large integer, with a bit for
+each slot from there on. Union, intersection and difference are those of integers: they need a
+microsecond where a `frozenset` needs a millisecond. Slots that lie far apart stay in a `frozenset`.
+Both are `Slots`; they compare and combine with each other.
 
-In JSON a set is a list of slots, of ranges and of bitmaps, whichever is shortest. Knows nothing but integers.
+In JSON a set is a list of slots, of ranges and of bitmaps, whichever is shortest. Knows nothing but
+integers.
 """
 
 from __future__ import annotations
@@ -20,21 +22,23 @@ from typing import Any, TypeAlias
 Slots: TypeAlias = Set[int]
 
 SPAN_MAX = 1 << 22
-"""How many slots from its first to its last such a set may span: half a megabyte of bits. No stored range is longer."""
+"""How many slots such a set may span: half a megabyte of bits. No stored range is longer."""
 FEW = 64
-"""Up to how many slots are looked up one by one."""
+"""Up to this many slots are looked up one by one."""
 RUN_LEAST = 4
-"""From how many slots on a run is stored as a range."""
+"""A run of at least this many slots is stored as a range."""
 
 _RUN = re.compile("1+")
 _TRUTH = bytes(byte == ord("1") for byte in range(256))
-"""Makes 1 of the digit 1 and 0 of all others."""
+"""Turns the digit 1 into 1 and all others into 0."""
 
 
 class SlotSet(Set[int]):
-    """An immutable set of slots: bit i of `mask` stands for slot `first` + i, and bit 0 is set unless it is empty.
+    """An immutable set of slots: bit i of `mask` stands for slot `first` + i.
 
-    COST: of operators and `len`, a 64th of the span of both sets; of iteration, the span.
+    Bit 0 is set unless the set is empty.
+
+    COST: operators and `len` take a 64th of the span of both sets, iteration takes the span.
     """
 
     __slots__ = ("first", "mask")
@@ -43,7 +47,7 @@ class SlotSet(Set[int]):
     mask: int
 
     def __init__(self, first: int, mask: int) -> None:
-        """Bits may begin with zeros. Use `slots_of` or `run_of`, which check how far apart slots are."""
+        """Bits may begin with zeros. Use `slots_of` or `run_of`, which check the span of slots."""
         zeros = (mask & -mask).bit_length() - 1 if mask else 0
         self.first = first + zeros if mask else 0
         self.mask = mask >> zeros
@@ -193,7 +197,10 @@ def slots_of(slots: Iterable[int]) -> Slots:
 
 
 def run_of(first: int, last: int) -> SlotSet:
-    """All slots from one to another, none if there are none between. REQUIRES: they are less than SPAN_MAX apart."""
+    """All slots from `first` to `last`, both included; none if `last` is before `first`.
+
+    REQUIRES: they are less than SPAN_MAX apart.
+    """
     return SlotSet(first, (1 << (last - first + 1)) - 1) if first <= last else NO_SLOTS
 
 
@@ -256,7 +263,7 @@ def ranges_of(slots: Iterable[int]) -> list[list[int]]:
 
 
 def slots_to_json(slots: Slots) -> list[Any]:
-    """Slots as plain JSON: an ascending list of slots and ranges, or one bitmap where that is shorter.
+    """Slots as plain JSON: ascending slots and ranges, or one bitmap where that is shorter.
 
     >>> slots_to_json(frozenset({3, 11, 12, 13, 14, 15}))
     [3, [11, 15]]
@@ -311,7 +318,8 @@ def _run_from_json(data: object) -> SlotSet:
             if mask & 1:
                 return SlotSet(first, mask)
     raise ValueError(
-        f"slots are whole numbers, and ranges of them of at most {SPAN_MAX} slots, not {str(data)[:200]}"
+        f"slots are whole numbers, and ranges of them of at most {SPAN_MAX} slots, "
+        f"not {str(data)[:200]}"
     )
 
 

@@ -1,11 +1,11 @@
 """What does a scheme remember between two slots? Its layout, and nothing else.
 
 The figures of Appendix A keep counters beside the time-sets (`last`, `TempUsed`, `DaysToAdd`, `Z`).
-All of them can be read off the time-sets, so the state is the newest slot, the slots of each
-constituent and the slots of each temporary, and a state that was stored and read back is as good as
-the one that was not. Only schemes that weigh slots (`wavedex.plan.waves.sized`) need one thing more, the
-rows of those slots. `after` is the one step from state to state: it carries operations out on the
-layout alone.
+All of them can be read off the time-sets. So the state is the newest slot, the slots of each
+constituent and the slots of each temporary. A state that was stored and read back is as good as the
+original. Only schemes that weigh slots (`wavedex.plan.waves.sized`) need one thing more: the rows
+of those slots. `after` is the one step from state to state: it carries operations out on the layout
+alone.
 
 Holds no rows and no file names. Slots are any integers, negative ones too.
 """
@@ -41,17 +41,16 @@ class State(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class WaveState:
-    """The slots of every sub-index once slot `newest` has arrived and has been prepared for.
-
-    `indexes` are the constituents I1 to In, in order, which answer queries. `temps` are the
-    temporaries of Section 4, by letter and number, which do not. `sizes` has the rows of those slots
-    of the constituents that have any, and is empty for schemes that do not weigh them.
-    """
+    """The slots of every sub-index once slot `newest` has arrived and has been prepared for."""
 
     newest: int
+    """The slot that came last."""
     indexes: Layout
+    """The constituents I1 to In, in order. They answer queries."""
     temps: Layout
+    """The temporaries of Section 4, by letter and number. They answer no queries."""
     sizes: Mapping[int, int] = field(default_factory=dict)
+    """The rows of each slot of the constituents that has any. Empty if the scheme weighs none."""
 
     @property
     def layout(self) -> dict[str, Slots]:

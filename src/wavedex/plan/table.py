@@ -1,9 +1,9 @@
 """What does a scheme do, slot by slot? The tables of the paper, as `wavedex plan --json` has them.
 
-Slots are numbered from 1, so the first row is slot W, which is Start, and each further row is the
-next slot's transition and preparation, and the layout after both. A scheme that weighs slots starts
-from a window of empty ones, and its first row is slot 1. The table of a grid is that of the
-lifetime papers' figures: one row a refresh, from slot p on, which is Start.
+Slots are numbered from 1. The first row is slot W, which is Start. Each further row is the next
+slot's transition and preparation, and the layout after both. A scheme that weighs slots starts from
+a window of empty ones, and its first row is slot 1. The table of a grid is that of the lifetime
+papers' figures: one row a refresh, from slot p on, which is Start.
 
 Draws and stores nothing; it returns plain JSON.
 """
@@ -38,9 +38,9 @@ def plan_table(scheme: Scheme, until: int, sizes: Sequence[int] = ()) -> list[di
 
 
 def grid_table(grid: Grid, until: int) -> list[dict[str, Any]]:
-    """Return one object a slot, from slot p to slot `until`, both included, with what each refresh touches.
+    """Return one object a slot, from slot p to slot `until`, both included.
 
-    Raises BadDefinition where `until` is before slot p.
+    Each says what its refresh touches. Raises BadDefinition where `until` is before slot p.
 
     >>> from wavedex.plan.grids.grid import grid
     >>> grid_table(grid("rebuild", 8, 2, 2), until=9)[1]["touched"]

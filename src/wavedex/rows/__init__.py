@@ -1,1 +1,1 @@
-"""Rows as Arrow holds them: their keys, their order, their hashes, and what of them counts as the same."""
+"""Rows as Arrow holds them: keys, order, hashes, and which rows count as the same."""

@@ -28,7 +28,7 @@ def write_arrays(sink: Sink, arrays: Mapping[str, Any], metadata: Mapping[str, s
 
 
 def read_arrays(buffer: pa.Buffer, name: str) -> tuple[dict[str, pa.Array], dict[str, str]]:
-    """The arrays and the metadata of a mapped file. Raises Damaged where it is none."""
+    """The arrays and the metadata of a mapped file. Raises Damaged if it is no such file."""
     batch = read_batch(buffer, name)
     if batch.num_rows != 1 or not all(map(pt.is_large_list, batch.schema.types)):
         raise Damaged(f"{name} is no file of arrays")

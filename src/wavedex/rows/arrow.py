@@ -1,6 +1,7 @@
 """Between NumPy and Arrow, without a copy.
 
-`pyarrow.array` and `Array.to_numpy` import pandas where it is installed, and take half a second for it; nothing here does.
+`pyarrow.array` and `Array.to_numpy` import pandas where it is installed, which takes half a second.
+Nothing here does that.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ def has_bytes(kind: pa.DataType) -> bool:
 
 
 def offset_dtype(kind: pa.DataType) -> np.dtype[Any]:
-    """In what Arrow counts the bytes of strings or binary of the type."""
+    """The type in which Arrow counts the bytes of strings or binary of the type."""
     return np.dtype("<i8" if kind in _LARGE_BYTES else "<i4")
 
 
 def offsets_of(values: pa.Array) -> npt.NDArray[Any]:
-    """Where in its data each value of a string or binary column begins, and where the last one ends."""
+    """Where each value of a string or binary column begins in its data, and where the last ends."""
     dtype = offset_dtype(values.type)
     if not len(values):
         return np.zeros(1, dtype)
@@ -58,7 +59,9 @@ def number_view(column: pa.Array) -> npt.NDArray[Any]:
 
 
 def to_numpy(values: pa.Array) -> npt.NDArray[Any]:
-    """Whole numbers or booleans as NumPy's, with 0 or False where there is a null. COST: no copy of numbers without nulls.
+    """Whole numbers or booleans as NumPy's, with 0 or False where there is a null.
+
+    COST: no copy of numbers without nulls.
 
     >>> to_numpy(to_arrow(np.array([True, False, True])).slice(1))
     array([False,  True])
@@ -97,7 +100,7 @@ def restored(column: pa.Array, kind: pa.DataType) -> pa.Array:
         coded = restored(column, kind.value_type).dictionary_encode()
         if coded.type == kind:
             return coded
-        # Of another type only in that its dictionary is said to be sorted.
+        # It is of another type only in that its dictionary is said to be sorted.
         codes = coded.indices
         return pa.DictionaryArray.from_buffers(
             kind, len(codes), codes.buffers(), coded.dictionary, offset=codes.offset

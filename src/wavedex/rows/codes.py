@@ -1,12 +1,13 @@
-"""Columns of text that have few values, once more as numbers: what makes a grouped scan fast.
+"""Text columns with few values, kept once more as numbers, which makes a grouped scan fast.
 
-Who groups or filters by a label wants Arrow's dictionaries, two bytes a row and each value once; who probes a key wants the
-column in its own type, without a copy. So a part that never changes keeps both: the text among the rows and, in its
-directory file, for each column that repeats itself the code of every row (`codes:NAME`) and the values that the codes
-stand for (`words:NAME`), sorted. The codes are made when the part is written and never looked at by a probe.
+Whoever groups or filters by a label wants Arrow's dictionaries: two bytes a row, and each value
+once. Whoever probes a key wants the column in its own type, without a copy. So a part that never
+changes keeps both. The text stands among the rows. The directory file has, for each column that
+repeats itself, the code of every row (`codes:NAME`) and the sorted values that the codes stand for
+(`words:NAME`). The codes are made when the part is written. A probe never looks at them.
 
-A scan hands all parts over in the same words, so that a code means the same in all of them: those of parts that have
-others are translated. Where every part has all words, which is usual, nothing is.
+A scan hands over all parts in the same words, so a code means the same in all of them. Codes of
+parts with other words are translated. Usually every part has all words, and nothing is translated.
 """
 
 from __future__ import annotations
@@ -27,13 +28,19 @@ from wavedex.rows.soundness import check_codes
 CODE = pa.int16()
 _CODES, _WORDS = "codes:", "words:"
 WORDS_MAX = 2**15 - 1
-"""The most values that codes can tell apart; a part with no more rows than that can be encoded while it is read."""
+"""The most values that codes can tell apart.
+
+A part with no more rows than that can be encoded while it is read.
+"""
 ROWS_A_WORD = 4
 """How often a value must come on average to be worth a code."""
 SAMPLE_ROWS = 4_096
-"""A column of which a sample this large does not repeat itself is not looked at further."""
+"""If a sample of this many rows does not repeat itself, the column is not looked at further."""
 SAMPLE_STEP = 8
-"""Of a smaller column the sample is one row in so many: of values that are worth a code it would have a sixth twice."""
+"""A smaller column is sampled at one row in this many.
+
+If its values are worth a code, a sixth of those in the sample come twice.
+"""
 SAMPLED_MIN = 512
 """A column of fewer rows is not sampled."""
 
@@ -58,7 +65,10 @@ def encode_columns(batch: pa.RecordBatch, names: Iterable[str]) -> dict[str, pa.
 
 
 def _translated(coded: pa.DictionaryArray, words: pa.Array) -> npt.NDArray[np.int16]:
-    """The codes of a column in other words, anything where it is null. REQUIRES: they have all of its own."""
+    """The codes of a column in other words, anything where the column is null.
+
+    REQUIRES: `words` has all words of the column.
+    """
     places = to_numpy(pc.index_in(coded.dictionary, words)).astype(np.int16)
     indices = to_numpy(coded.indices)
     return places[indices] if len(places) else np.zeros(len(coded), np.int16)
@@ -79,14 +89,14 @@ def stored_names(arrays: Mapping[str, pa.Array]) -> frozenset[str]:
 
 
 def stored_words(arrays: Mapping[str, pa.Array], name: str) -> pa.Array:
-    """The words of a column, as a directory has them. Raises ArrowInvalid where they are damaged."""
+    """The words of a column, as a directory has them. Raises ArrowInvalid if they are damaged."""
     words = arrays[_WORDS + name]
     words.validate(full=True)
     return words
 
 
 def shared_words(kind: pa.DataType, several: Iterable[pa.Array]) -> pa.Array | None:
-    """The words of all, sorted, or None where they are more than codes can tell apart."""
+    """The words of all, sorted; None if they are more than codes can tell apart."""
     distinct = list({id(words): words for words in several}.values())
     if distinct and all(words.equals(distinct[0]) for words in distinct):
         return distinct[0]
@@ -97,7 +107,9 @@ def shared_words(kind: pa.DataType, several: Iterable[pa.Array]) -> pa.Array | N
 def with_stored_codes(
     batch: pa.RecordBatch, arrays: Mapping[str, pa.Array], words: Mapping[str, pa.Array]
 ) -> pa.RecordBatch:
-    """All rows of a file with some columns as dictionaries of these words, whose codes are in its directory.
+    """All rows of a file, with some columns as dictionaries of these words.
+
+    The codes of these columns are in the directory of the file.
 
     COST: no copy where its own words are these.
     """
@@ -125,7 +137,10 @@ def _coded(column: pa.Array, codes: pa.Array, own: pa.Array, words: pa.Array) ->
 
 
 def with_codes(batch: pa.RecordBatch, words: Mapping[str, pa.Array]) -> pa.RecordBatch:
-    """Rows with some columns of text as dictionaries of these words. REQUIRES: no row has another."""
+    """Rows with some columns of text as dictionaries of these words.
+
+    REQUIRES: no row has another word.
+    """
     codes = {name: pc.index_in(batch.column(name), these) for name, these in words.items()}
     return _replaced(
         batch,
@@ -139,10 +154,11 @@ def with_codes(batch: pa.RecordBatch, words: Mapping[str, pa.Array]) -> pa.Recor
 def split_codes(
     entries: pa.RecordBatchReader,
 ) -> tuple[pa.RecordBatchReader, dict[str, pa.Table]]:
-    """The rows of a scan with dictionaries, with their codes instead, and for each such column a table of its words.
+    """The rows of a scan with codes instead of dictionaries, and a table of words for each column.
 
-    Engines that hash a dictionary's text for every row, as DuckDB does, group by a code in half the time. The tables have
-    the columns `code` and, under the name of its column, the word, to join with what was grouped:
+    Engines that hash a dictionary's text for every row, as DuckDB does, group by a code in half the
+    time. A table has the column `code` and, under the name of its column, the word. Join it with
+    what was grouped:
 
     >>> import duckdb
     >>> labels = pa.array(["ham", "egg", "ham", None]).dictionary_encode()
@@ -155,7 +171,8 @@ def split_codes(
     ...     left join labels using (code) order by price''').fetchall()
     [('egg', 1), ('ham', 7), (None, 9)]
 
-    Raises SchemaMismatch, while the rows are read, where a dictionary changes in the middle; those of a scan do not.
+    Raises SchemaMismatch, while the rows are read, where a dictionary changes in the middle. The
+    dictionaries of a scan do not change.
     """
     schema = entries.schema
     places = [place for place, kind in enumerate(schema.types) if pt.is_dictionary(kind)]
@@ -169,8 +186,8 @@ def split_codes(
                 column = batch.column(place)
                 if not column.dictionary.equals(words[place]):
                     raise SchemaMismatch(
-                        f"The dictionary of {schema.field(place).name!r} changes from batch to batch. Read all "
-                        "rows and use unify_dictionaries() first."
+                        f"The dictionary of {schema.field(place).name!r} changes from batch to "
+                        "batch. Read all rows and use unify_dictionaries() first."
                     )
                 batch = batch.set_column(place, coded.field(place), column.indices)
             yield batch
@@ -200,7 +217,7 @@ def _replaced(batch: pa.RecordBatch, columns: Mapping[str, pa.Array]) -> pa.Reco
 
 
 def compact(column: pa.Array) -> pa.Array:
-    """A column without the words of its dictionary that no row has; any other column as it is."""
+    """A column without words of its dictionary that no row has; any other column as it is."""
     if not pt.is_dictionary(column.type) or not len(column.dictionary):
         return column
     codes = to_numpy(column.indices.fill_null(0)).astype(np.int64, copy=False)

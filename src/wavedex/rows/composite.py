@@ -1,7 +1,8 @@
-"""Keys of several columns. In Arrow they are a struct, which shares its columns with the rows; one key is a tuple.
+"""Keys of several columns: a struct in Arrow, a tuple in Python.
 
-Each value is of a key type of its own (`wavedex.rows.keys`), which does the work; here it is put together. The hash of a
-value is the seed for the next one's, as with Spark's `xxhash64` of several columns.
+The struct shares its columns with the rows. Each value has a key type of its own
+(`wavedex.rows.keys`), which does the work. Here the values are put together. The hash of a value is
+the seed for the hash of the next one, as with Spark's `xxhash64` of several columns.
 """
 
 from __future__ import annotations
@@ -29,7 +30,10 @@ class CompositeKey(KeyType):
         self._kinds = [key_type(field.type) for field in fields]
 
     def array(self, values: Iterable[Any]) -> pa.Array:
-        """Tuples as a column, or what a column of structs has under the names of the key's columns. Raises BadKey."""
+        """Tuples as a column. Raises BadKey.
+
+        Of a column of structs, the fields with the names of the key's columns are taken.
+        """
         if isinstance(values, pa.ChunkedArray):
             values = values.combine_chunks()
         if not isinstance(values, pa.StructArray):
@@ -50,8 +54,8 @@ class CompositeKey(KeyType):
 
     def _wrong_shape(self, value: Any) -> BadKey:
         return BadKey(
-            f"{value!r} is no key of this index, whose keys have {len(self._kinds)} values. Pass a tuple of "
-            f"({', '.join(self._names)})."
+            f"{value!r} is no key of this index, whose keys have {len(self._kinds)} values. Pass "
+            f"a tuple of ({', '.join(self._names)})."
         )
 
     def hash(self, plain: Any, seed: int = SEED) -> int:

@@ -1,7 +1,7 @@
 """Arrow's functions, imported when the first of them is called.
 
-`pyarrow.compute` writes the documentation of hundreds of functions when it is imported, which takes as long as all of
-Wavedex; whoever opens an index and probes for a key needs none of them.
+`pyarrow.compute` writes the documentation of hundreds of functions when it is imported. That takes
+as long as all of Wavedex. Whoever opens an index and probes for a key needs none of them.
 """
 
 from __future__ import annotations

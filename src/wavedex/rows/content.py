@@ -1,8 +1,9 @@
 """Is this the same set of rows? A number that depends on the rows and not on their order.
 
-Each row is hashed over all its columns and the hashes are added up, modulo 2**64. Rows that arrive again in another order,
-or from another number of Spark tasks, give the same number, and rows that are added to or taken from a file in place
-change it by their own hashes alone. It finds accidents, not forgers.
+Each row is hashed over all its columns, and the hashes are added up, modulo 2**64. Rows that arrive
+again in another order, or from another number of Spark tasks, give the same number. Rows that are
+added to a file in place, or taken from it, change the number by their own hashes alone. It finds
+accidents, not forgers.
 """
 
 from __future__ import annotations
@@ -41,7 +42,10 @@ def subtract_content(one: int, other: int) -> int:
 
 
 def hash_rows(batch: pa.RecordBatch) -> U64:
-    """The hash of each row. COST: a few passes of NumPy over each column, some rows at a time and so in little memory."""
+    """The hash of each row.
+
+    COST: a few passes of NumPy over each column, some rows at a time and so in little memory.
+    """
     # A dictionary is hashed as a whole, however few rows there are.
     coded = any(map(pt.is_dictionary, batch.schema.types))
     step = max(batch.num_rows, 1) if coded else _BLOCK_ROWS
@@ -60,7 +64,10 @@ def _mix(one: U64, other: U64) -> U64:
 
 
 def _scramble(words: U64) -> U64:
-    """Each word, so that words which differ anywhere differ everywhere. A quarter of the work of a real hash."""
+    """Scramble each word: words that differ anywhere then differ everywhere.
+
+    A quarter of the work of a real hash.
+    """
     words = words + _NULL
     words = (words ^ (words >> np.uint64(32))) * _ODD
     return (words ^ (words >> np.uint64(29))) * _NULL

@@ -1,4 +1,4 @@
-"""What the entries of an index look like: their columns, their key, and the number they are ordered by in time."""
+"""What the entries of an index look like: columns, key, and the number that orders them in time."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TEXT_BYTES_MAX = 2**31 - 1
 
 
 class Columns(Protocol):
-    """Rows of which a column can be had in one piece: a record batch, or several pieces."""
+    """Rows whose columns can each be had in one piece: a record batch, or several pieces."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -47,15 +47,16 @@ class Columns(Protocol):
 
 @dataclass(frozen=True)
 class EntrySpec:
-    """The columns of an entry as they are stored; `key` and `order` are names of columns, of the key perhaps several.
-
-    `birth` is the column that says when an entry was inserted, where it is ordered by its end.
-    """
+    """The columns of an entry as they are stored."""
 
     schema: pa.Schema
+    """All columns."""
     key: str | tuple[str, ...]
+    """The name of the key column, or the names if the key has several."""
     order: str
+    """The name of the column by which entries are ordered in time."""
     birth: str | None = None
+    """The column that says when an entry was inserted, if entries are ordered by their end."""
 
     @cached_property
     def key_names(self) -> tuple[str, ...]:
@@ -105,12 +106,12 @@ class EntrySpec:
 
 
 def check_text_bytes(kind: pa.DataType, count: int, name: str) -> None:
-    """Raise TooLarge where a column would have more bytes of text than Arrow can count in 32 bits."""
+    """Raise TooLarge if a column would have more bytes of text than Arrow counts in 32 bits."""
     if count > TEXT_BYTES_MAX and offset_dtype(kind).itemsize == 4:
         raise TooLarge(
-            f"A shard of one sub-index would hold {count:,} bytes of {name!r}, and {TEXT_BYTES_MAX:,} "
-            "is the most. Create the index with more shards or more sub-indexes, or with a "
-            "large_string or large_binary column."
+            f"A shard of one sub-index would hold {count:,} bytes of {name!r}, and "
+            f"{TEXT_BYTES_MAX:,} is the most. Create the index with more shards or more "
+            "sub-indexes, or with a large_string or large_binary column."
         )
 
 

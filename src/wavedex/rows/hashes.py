@@ -1,8 +1,9 @@
 """XXH64 over whole columns: the hash that Spark's `xxhash64` computes, without a loop over rows.
 
-A value's hash decides its shard and its place in a directory, so it must be the same in Python, one key at a time (the
-package `xxhash`), in NumPy over arrays (here), and in Spark. Values are hashed as the bytes that Spark hashes: four or
-eight little-endian bytes for numbers, the bytes themselves for strings and binary.
+A value's hash decides its shard and its place in a directory. So it must be the same in Python, one
+key at a time (the package `xxhash`), in NumPy over arrays (here), and in Spark. Values are hashed
+as the bytes that Spark hashes: four or eight little-endian bytes for numbers, the bytes themselves
+for strings and binary.
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ _BLOCK = 1 << 15
 _STRIPE = 32
 """How many bytes XXH64 takes in at a time, in four lanes."""
 _LONG = 16
-"""From so many stripes on a value is hashed by itself: its bytes outweigh the call."""
+"""A value of this many stripes or more is hashed by itself: its bytes outweigh the call."""
 _FEW = 64
-"""So few values are hashed one by one too: their calls take less than the passes would."""
+"""Fewer values than this are hashed one by one too: the calls cost less than the passes would."""
 
 
 def hash_longs(values: npt.NDArray[np.int64], seed: U64 | int = SEED) -> U64:
@@ -58,7 +59,7 @@ def _hash_four(words: npt.NDArray[np.uint32], seed: U64) -> U64:
 
 
 def _in_blocks(hashed: Callable[..., U64], words: npt.NDArray[Any], seeds: U64) -> U64:
-    """Hash block by block, so that what is in between stays in the processor's cache and takes no memory."""
+    """Hash block by block: what lies between stays in the processor's cache and takes no memory."""
     hashes = np.empty(len(words), np.uint64)
     with np.errstate(over="ignore"):
         for start in range(0, len(words), _BLOCK):
@@ -75,7 +76,7 @@ def hash_bytes(
 ) -> U64:
     """The hash of each slice `data[start : start + length]`.
 
-    COST: block by block, on all processors; some 120 passes over a word of each slice, where slices are short.
+    COST: block by block, on all processors. Short slices take some 120 passes over a word of each.
     """
     hashes = np.empty(len(starts), np.uint64)
     seeds = _start(seed)
@@ -96,7 +97,7 @@ def _hash_slices(
     lengths: npt.NDArray[np.int64],
     seeds: U64,
 ) -> U64:
-    """The hash of each slice: of short ones all together, of long ones one by one."""
+    """The hash of each slice: short ones are hashed together, long ones one by one."""
     if len(starts) < _FEW:
         return np.array(_hash_singly(data, starts, lengths, seeds), np.uint64)
     hashes = np.empty(len(starts), np.uint64)
@@ -132,8 +133,8 @@ def _hash_together(
 ) -> U64:
     """The hash of each slice, all of them step by step.
 
-    Before each kind of step the slices are put in the order of how many such steps they need. So those that go on are the
-    last ones, which are changed in place, and nobody is asked whether it goes on.
+    Before each kind of step, the slices are sorted by how many such steps they need. So the slices
+    that go on are the last ones. They are changed in place, and none is asked whether it goes on.
     """
     stripes, rest = lengths // _STRIPE, lengths & (_STRIPE - 1)
     # The last stripe of a slice is read whole, whatever lies behind the slice.
@@ -166,7 +167,10 @@ def _hash_together(
 
 
 def _by_steps(steps: npt.NDArray[np.int64], most: int) -> tuple[npt.NDArray[np.int64], list[int]]:
-    """The order of how many steps each needs, and from where on they need 1, 2 and so on up to `most`."""
+    """Sort by how many steps each needs.
+
+    Returns the order, and from where on they need 1, 2 and so on up to `most` steps.
+    """
     counts = steps.astype(np.uint8)
     order = np.argsort(counts, kind="stable")
     return order, np.searchsorted(counts[order], np.arange(1, most + 1, dtype=np.uint8)).tolist()
@@ -212,7 +216,10 @@ def _merge(lanes: U64) -> U64:
 
 
 def _take_tails(state: U64, last: U64, froms: list[int]) -> None:
-    """Take in, in place, up to seven bytes of a last word each: one from the first of `froms` on, two from the second on."""
+    """Take in, in place, up to seven bytes of a last word each.
+
+    That is one byte from the first of `froms` on, two from the second on.
+    """
     four = froms[3]
     state[four:] = _four(state[four:], last[four:] & np.uint64(0xFFFFFFFF))
     last[four:] >>= np.uint64(32)

@@ -1,9 +1,12 @@
-"""Keys: what may be one, how it hashes, how it sorts, and how one is compared without making an object of it.
+"""Keys: what may be one, how keys hash, sort and compare without making an object of each.
 
-Every key type is brought to one of two plain forms, a whole number or bytes, whose order is the key's order: numbers,
-dates, timestamps, decimals and booleans are the number that Arrow stores, strings and binary are their bytes. The plain
-form is what a directory compares; the hash is Spark's `xxhash64` of the same value, so that Spark, NumPy and a single
-call agree on a key's shard. Keys of several columns are made of these (`wavedex.rows.composite`): a tuple of plain forms.
+Every key type is brought to one of two plain forms, a whole number or bytes. The order of the plain
+forms is the order of the keys. Numbers, dates, timestamps, decimals and booleans are the number
+that Arrow stores. Strings and binary are their bytes.
+
+A directory compares plain forms. The hash is Spark's `xxhash64` of the same value, so that Spark,
+NumPy and a single call agree on a key's shard. Keys of several columns are made of these
+(`wavedex.rows.composite`): a tuple of plain forms.
 """
 
 from __future__ import annotations
@@ -83,7 +86,7 @@ class KeyType:
         raise NotImplementedError
 
     def reader(self, keys: pa.Array) -> Callable[[int], Plain]:
-        """A function that gives the plain form of the key at a row, at the cost of a look into memory."""
+        """A function that gives the plain form of the key at a row. COST: a look into memory."""
         raise NotImplementedError
 
     def ranks(self, keys: pa.Array) -> I64:
@@ -95,7 +98,10 @@ class KeyType:
         return ranks[to_numpy(ranked.indices)]
 
     def equal(self, one: pa.Array, places: I64, other: pa.Array, others: I64) -> Bools:
-        """Whether the keys at places of one column, which may be damaged, are those at as many places of another."""
+        """Whether keys of one column are those of another, at as many places of each.
+
+        The column `one` may be damaged.
+        """
         check_column(one, places)
         return to_numpy(pc.equal(one.take(to_arrow(places)), other.take(to_arrow(others))))
 
@@ -261,7 +267,8 @@ class NumberKey(KeyType):
             raise self._refuse(text) from None
         if self.arrow_type.tz is not None and moment.tzinfo is None:
             raise BadKey(
-                f"The key {text!r} does not say in which zone it is. Add the offset, such as {text}Z or {text}+02:00."
+                f"The key {text!r} does not say in which zone it is. Add the offset, such as "
+                f"{text}Z or {text}+02:00."
             )
         return moment
 
@@ -321,7 +328,8 @@ class DecimalKey(KeyType):
     def hash_array(self, keys: pa.Array, seeds: U64 | int = SEED) -> U64:
         if self._short:
             return hash_longs(np.ascontiguousarray(self._view(keys).view("<i8")[:, 0]), seeds)
-        # As Java's BigInteger writes them: big-endian, without leading bytes that only repeat the sign.
+        # As Java's BigInteger writes them: big-endian, without leading bytes that only repeat the
+        # sign.
         big = np.ascontiguousarray(self._view(keys)[:, ::-1])
         idle = np.ones(len(big), bool)
         skip = np.zeros(len(big), np.int64)

@@ -1,7 +1,8 @@
-"""Which rows of two batches are the same rows? Each row finds at most one equal row on the other side.
+"""Which rows of two batches are the same? Each row finds at most one equal row on the other side.
 
-Rows are equal when all their columns are: bit for bit, so that a NaN equals itself and 0.0 is not -0.0, and a null equals a
-null. They are found by their hashes and then compared, so that two rows that only share a hash are not taken for one.
+Rows are equal when all their columns are equal bit for bit. So a NaN equals itself, and 0.0 is not
+-0.0. A null equals a null. Rows are found by their hashes and then compared, so two rows that only
+share a hash are not taken for one.
 """
 
 from __future__ import annotations
@@ -21,19 +22,21 @@ from wavedex.rows.order import I64, spread_ranges, stable_order
 Bools = npt.NDArray[np.bool_]
 
 _BLOCK_ROWS = 1 << 16
-"""How many rows are compared at a time, which are copied for it."""
+"""How many rows are copied and compared at a time."""
 
 
 def match_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> tuple[Bools, Bools]:
-    """Which rows of both sides have a partner, an equal row of the other side that has no other partner.
+    """Which rows of both sides have a partner on the other side.
 
-    Of rows that are equal to each other, the first find one. COST: a sort of the hashes, and a copy of some rows at a time.
+    A partner is an equal row that has no other partner. Of rows that are equal to each other, the
+    first ones find a partner. COST: a sort of the hashes, and a copy of some rows at a time.
     """
     hashes = hash_rows(one), hash_rows(other)
     matched = np.zeros(one.num_rows, bool), np.zeros(other.num_rows, bool)
     left = np.arange(one.num_rows), np.arange(other.num_rows)
     while len(left[0]) and len(left[1]):
-        # The first row of each hash stands for its kind; rows of that hash and another kind wait for the next round.
+        # The first row of each hash stands for its kind. Rows of that hash and another kind wait
+        # for the next round.
         values, firsts, kinds = np.unique(
             hashes[0][left[0]], return_index=True, return_inverse=True
         )
@@ -82,7 +85,7 @@ def _equal(one: pa.Array, other: pa.Array) -> Bools:
 
 
 def _values_equal(one: pa.Array, other: pa.Array) -> Bools:
-    """The same; what is said where a value is null does not matter."""
+    """Whether values are equal. What it says where a value is null does not matter."""
     kind = one.type
     if pt.is_struct(kind):
         pairs = zip(one.flatten(), other.flatten(), strict=True)

@@ -14,8 +14,8 @@ _BLOCK = 1 << 16
 def sort_order(ranks: I64, ordinals: I64) -> I64:
     """The order of rows by rank, then by ordinal, then as they came.
 
-    COST: one sort where the rows of each rank come in the order of time, as they do in slots that arrive sorted by time and
-    in a merge of older with younger parts; three otherwise.
+    COST: one sort if the rows of each rank come in the order of time. They do in slots that arrive
+    sorted by time, and in a merge of older with younger parts. Otherwise three sorts.
     """
     order = stable_order(ranks)
     if _is_in_time(ranks, ordinals, order):
@@ -39,8 +39,8 @@ def _is_in_time(ranks: I64, ordinals: I64, order: I64) -> bool:
 def stable_order(values: I64) -> I64:
     """The order of rows by value, then as they came.
 
-    COST: one sort of plain 64-bit numbers where value and row number fit into one together, which they nearly always do; a
-    stable argsort otherwise.
+    COST: one sort of plain 64-bit numbers if value and row number fit into one number together,
+    which they nearly always do. Otherwise a stable argsort.
     """
     count = len(values)
     if count < 2:

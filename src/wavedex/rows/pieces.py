@@ -1,7 +1,8 @@
-"""Rows that lie in several pieces, some of them only in part, of which one column at a time is put together.
+"""Rows in several pieces, put together one column at a time. Of some pieces only a part counts.
 
-A merge reads the parts of a sub-index, mapped into memory, and what arrives. To copy all of that into one batch before
-it is sorted, and what is left of a part before that, would double what a merge needs in memory.
+A merge reads what arrives and the parts of a sub-index, mapped into memory. Copying all of that
+into one batch before it is sorted would double the memory that a merge needs. So would copying what
+is left of a part before that.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ from wavedex.rows.entries import check_text_bytes
 
 @dataclass(frozen=True)
 class Piece:
-    """Rows of a batch: those at the places `kept`, or all."""
+    """Rows of a batch: all of them, or some."""
 
     batch: pa.RecordBatch
+    """The batch."""
     kept: pa.Array | None = None
+    """The places of the rows that count; None for all."""
 
     @property
     def num_rows(self) -> int:
@@ -36,9 +39,13 @@ class Piece:
 
 @dataclass(frozen=True)
 class Pieces:
-    """The rows of several pieces with the same schema, whatever dictionaries they have. REQUIRES: at least one piece."""
+    """The rows of several pieces with the same schema. Their dictionaries may differ.
+
+    REQUIRES: at least one piece.
+    """
 
     pieces: list[Piece]
+    """The pieces, in the order of their rows."""
 
     @classmethod
     def of(cls, *batches: pa.RecordBatch) -> Pieces:

@@ -1,9 +1,12 @@
-"""Can Arrow look at these rows without leaving its memory? What is mapped may be damaged, and Arrow trusts what it maps.
+"""Whether Arrow can look at these rows without leaving its memory.
 
-Text says by offsets where its bytes lie, and a dictionary by numbers which of its words is meant. Arrow's functions follow
-both without a look: one that leads astray is a wrong answer at best, and the end of the process at worst. Here they are
-compared with the room that there is, at the cost of a look at the numbers and none at the text. Whether the bytes are
-those that were written is another question, which checksums answer.
+What is mapped may be damaged, and Arrow trusts what it maps. Text says by offsets where its bytes
+lie. A dictionary says by numbers which of its words is meant. Arrow's functions follow both without
+a look. A number that leads astray is a wrong answer at best, and the end of the process at worst.
+
+Here these numbers are compared with the room that there is. That costs a look at the numbers and
+none at the text. Whether the bytes are those that were written is another question, which checksums
+answer.
 """
 
 from __future__ import annotations
@@ -18,13 +21,19 @@ from wavedex.rows.order import I64
 
 
 def check_columns(columns: Iterable[pa.Array], places: I64 | None = None) -> None:
-    """Raise ValueError where values, of all rows or of those at some places, lie outside of their column's memory."""
+    """Raise ValueError where values lie outside of their column's memory.
+
+    Looks at all rows, or at those at some places.
+    """
     for column in columns:
         check_column(column, places)
 
 
 def check_column(column: pa.Array, places: I64 | None = None) -> None:
-    """The same for one column. COST: a pass over offsets or codes; nested columns are looked at by `check_once`."""
+    """The same for one column. COST: a pass over offsets or codes.
+
+    Nested columns are looked at by `check_once`.
+    """
     kind = column.type
     if has_bytes(kind):
         _check_offsets(column, places)
@@ -34,7 +43,10 @@ def check_column(column: pa.Array, places: I64 | None = None) -> None:
 
 
 def check_once(column: pa.Array) -> None:
-    """Look at what `check_column` leaves out: all of a nested column, and the words of a dictionary. Raises ArrowInvalid."""
+    """Look at what `check_column` leaves out. Raises ArrowInvalid.
+
+    That is all of a nested column, and the words of a dictionary.
+    """
     if pt.is_dictionary(column.type):
         column.dictionary.validate(full=True)
     elif pt.is_nested(column.type):

@@ -1,8 +1,9 @@
-"""What counts as rows: everything that is, or can be read as, a table of Arrow's.
+"""What counts as rows: everything that is a table of Arrow's, or can be read as one.
 
-A table is taken as it is. Readers, lists of batches, data frames and whatever else offers Arrow's C interface, which are
-pandas, Polars, DuckDB and many more, are read once, from their first row to their last. Nothing of theirs is imported:
-they are told by what they offer. Whether columns and types fit an index is not asked here (`arriving`).
+A table is taken as it is. Readers, lists of batches, data frames and whatever else offers Arrow's C
+interface are read once, from their first row to their last. Pandas, Polars, DuckDB and many more
+offer it. Nothing of theirs is imported: they are told by what they offer. Whether columns and types
+fit an index is not asked here (`wavedex.index.core.arrival`).
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ WANTED = "Pass a pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or
 
 
 def to_table(data: Any) -> pa.Table:
-    """The rows as a table. Raises SchemaMismatch where they are none."""
+    """The rows as a table. Raises SchemaMismatch if they cannot be read as one."""
     if isinstance(data, pa.Table):
         return data
     if isinstance(data, pa.RecordBatch):
@@ -31,7 +32,8 @@ def to_table(data: Any) -> pa.Table:
         raise SchemaMismatch(f"Cannot read {_named(data)} as a table. {_hint(data)}{WANTED}")
     if _is_of(data, "polars", "DataFrame") and (opaque := _opaque_columns(data)):
         raise SchemaMismatch(
-            f"The column {opaque[0]!r} of the frame holds Python objects, which cannot be stored. Cast or drop it."
+            f"The column {opaque[0]!r} of the frame holds Python objects, which cannot be stored. "
+            "Cast or drop it."
         )
     try:
         if _is_of(data, "pandas", "DataFrame"):
@@ -50,18 +52,20 @@ def _from_list(several: Sequence[Any]) -> pa.Table:
         raise SchemaMismatch(f"Cannot read {_named(several)} as a table. {hint}{WANTED}")
     if not several:
         raise SchemaMismatch(
-            "An empty list has neither rows nor columns. Pass schema.empty_table() for a batch without rows."
+            "An empty list has neither rows nor columns. Pass schema.empty_table() for a batch "
+            "without rows."
         )
     try:
         return pa.concat_tables([to_table(one) for one in several])
     except pa.ArrowException as error:
         raise SchemaMismatch(
-            f"The batches of the list do not have the same columns: {error}. Append them one by one."
+            f"The batches of the list do not have the same columns: {error}. Append them one by "
+            "one."
         ) from error
 
 
 def _is_arrow(data: Any) -> bool:
-    """Whether it offers rows through Arrow's C interface. Classes do too, and have none."""
+    """Whether it offers rows through Arrow's C interface. Classes do too, but have no rows."""
     offered = hasattr(data, "__arrow_c_stream__") or hasattr(data, "__arrow_c_array__")
     return offered and not isinstance(data, type)
 

@@ -11,13 +11,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from wavedex.show.wave import human_bytes, row_count
+from wavedex.show.words import human_bytes, row_count
 
 DELTA = "open"
 
 
 @dataclass(frozen=True)
-class Cell:
+class GridCell:
     """What one sub-index holds, and whether it was written last."""
 
     name: str
@@ -30,7 +30,7 @@ class Cell:
     def said(self) -> str:
         """All of it for people.
 
-        >>> Cell("I1", 1_200, 1, 4_096, False).said
+        >>> GridCell("I1", 1_200, 1, 4_096, False).said
         'I1: 1,200 rows, 1 of them hidden, 4.1 kB'
         """
         hidden = f", {self.hidden:,} of them hidden" if self.hidden else ""
@@ -47,8 +47,8 @@ class GridPicture:
 
     births: Sequence[tuple[str, str]]
     deaths: Sequence[tuple[str, str]]
-    cells: Sequence[Sequence[Cell]]
-    beside: Sequence[Cell]
+    cells: Sequence[Sequence[GridCell]]
+    beside: Sequence[GridCell]
     commit: int | None
 
     @classmethod
@@ -85,9 +85,9 @@ class GridPicture:
         return f"not shown: {' and '.join(said)}" if said else ""
 
 
-def _cell(name: str, sub: Mapping[str, Any], last: int | None) -> Cell:
+def _cell(name: str, sub: Mapping[str, Any], last: int | None) -> GridCell:
     written = last is not None and sub["commit"] == last
-    return Cell(name, sub["rows"], sub["rows_hidden"], sub["bytes"], written)
+    return GridCell(name, sub["rows"], sub["rows_hidden"], sub["bytes"], written)
 
 
 def _ends(slots: Sequence[int], label: Callable[[int], str]) -> tuple[str, str]:
@@ -110,15 +110,3 @@ def span_text(ends: tuple[str, str]) -> str:
         return first or "none"
     day, _, clock = last.partition(" ")
     return f"{first} to {clock if clock and first.startswith(f'{day} ') else last}"
-
-
-def facts(about: Mapping[str, Any]) -> tuple[str, ...]:
-    """What is said of a lifetime index in one line, before its size."""
-    rows, columns = about["grid"]
-    hidden = f", {about['rows_hidden']:,} of them hidden" if about["rows_hidden"] else ""
-    return (
-        f"{about['method']}, {rows}x{columns}",
-        f"lifetimes of up to {about['window']:,} refreshes of {about['refresh_every']}",
-        f"{row_count(about['rows_held'])} held{hidden}",
-        f"now {about['now_at'] or 'not yet known'}",
-    )

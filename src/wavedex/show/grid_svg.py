@@ -9,18 +9,30 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from wavedex.show.grid import Cell, GridPicture, facts, span_text
+from wavedex.show.colours import AMBER, BLUE, GREEN
+from wavedex.show.grid import GridCell, GridPicture, span_text
 from wavedex.show.svg import FAINT, box, escaped, frame, text
-
-__all__ = ["draw", "facts"]
+from wavedex.show.words import row_count
 
 SIDE_MAX = 16
 """The most lines and columns, so that a picture stays small however large a grid is."""
-HELD, HIDDEN, WRITTEN = "#3a8fc7", "#c98a2b", "#2f9e7d"
+HELD, HIDDEN, WRITTEN = BLUE, AMBER, GREEN
 LEFT, WIDTH, CELL_MAX, LABELLED = 290, 780, 120, 110
 """Where columns begin, how wide the picture is and a box at the most, and from what width on a column has a head, in pixels."""
 TOP, HEIGHT, BAR, GAP, LINE = 20, 50, 18, 4, 16
 """Where lines begin, their height, that of the fullest bar, what is left between boxes, and the height of a line of text."""
+
+
+def line(about: Mapping[str, Any]) -> tuple[str, ...]:
+    """What is said of a lifetime index in one line, before its size."""
+    rows, columns = about["grid"]
+    hidden = f", {about['rows_hidden']:,} of them hidden" if about["rows_hidden"] else ""
+    return (
+        f"{about['method']}, {rows}x{columns}",
+        f"lifetimes of up to {about['window']:,} refreshes of {about['refresh_every']}",
+        f"{row_count(about['rows_held'])} held{hidden}",
+        f"now {about['now_at'] or 'not yet known'}",
+    )
 
 
 def draw(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
@@ -51,7 +63,7 @@ def _head(ends: tuple[str, str]) -> str:
     return ends[0] if ends[0] == ends[1] else f"{ends[0]} ..."
 
 
-def _box(cell: Cell, left: float, top: float, width: float, peak: int) -> str:
+def _box(cell: GridCell, left: float, top: float, width: float, peak: int) -> str:
     """A box with its name, and with its rows where there is room for them."""
     height = HEIGHT - GAP
     rows, hidden = (BAR * count / max(peak, 1) for count in (cell.rows, cell.hidden))

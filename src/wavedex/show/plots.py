@@ -8,12 +8,11 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from wavedex.errors import WavedexError
+from wavedex.errors import BadPlot
 from wavedex.extras import check_installed
+from wavedex.show.colours import RULE
 
 SUFFIXES = (".png", ".svg")
-COLOURS = ("#2f6f99", "#d08a1a", "#1f7a5c", "#97557b", "#77736a")
-"""Okabe and Ito's, darkened, which can be told apart by nearly everybody."""
 _STYLE = {
     "svg.hashsalt": "wavedex",
     "svg.fonttype": "none",
@@ -22,12 +21,8 @@ _STYLE = {
     "axes.spines.right": False,
     "axes.axisbelow": True,
     "axes.grid": True,
-    "grid.color": "#dcd8ce",
+    "grid.color": RULE,
 }
-
-
-class BadPlot(WavedexError):
-    """A chart cannot be written to a file of that name."""
 
 
 def check_plot(path: Path | None) -> None:

@@ -4,8 +4,8 @@ A slot of the window is a block whose height shows its rows; one that has expire
 a shade; one without rows a dot or a dash. Where there are more slots than columns, a column stands for several. Draws from
 plain numbers, and reads nothing.
 
->>> wave = Wave(window=range(3, 6), rows={2: 1, 3: 4, 4: 0, 5: 8}, covered=range(2, 6), width=40)
->>> wave.bar({2, 3, 4}), wave.bar({5})
+>>> wave = WavePicture(range(3, 6), rows={2: 1, 3: 4, 4: 0, 5: 8}, covered=range(2, 6), width=40)
+>>> bar(wave, {2, 3, 4}), bar(wave, {5})
 ('░▄· ', '   █')
 """
 
@@ -15,33 +15,31 @@ from collections.abc import Collection, Iterator
 from functools import partial
 from itertools import groupby
 
-from wavedex.show import wave as picture
+from wavedex.show.wave import EXPIRED, WaveCell, WavePicture
 
 BLOCKS = "▁▂▃▄▅▆▇█"
 SHADES = "░▒▓"
 EMPTY, EMPTY_EXPIRED, NOT_HELD = "·", "-", " "
 
 
-class Wave(picture.Wave):
-    """A wave that is drawn with signs, one for each column."""
-
-    def bar(self, slots: Collection[int]) -> str:
-        """The line of a sub-index that holds these slots."""
-        peak = self.peak_rows
-        return "".join(map(partial(_sign, peak=peak), self.cells(slots)))
-
-    def axis(self, first: str, last: str) -> str:
-        """The names of the first and the last slot, at both ends of the columns where they fit."""
-        if first == last:
-            return first
-        gap = len(self.columns) - len(first) - len(last)
-        return f"{first}{' ' * gap}{last}" if gap > 0 else f"{first} to {last}"
+def bar(wave: WavePicture, slots: Collection[int]) -> str:
+    """The line of a sub-index that holds these slots."""
+    peak = wave.peak_rows
+    return "".join(map(partial(_sign, peak=peak), wave.cells(slots)))
 
 
-def _sign(cell: picture.Cell | None, peak: int) -> str:
+def axis(wave: WavePicture, first: str, last: str) -> str:
+    """The names of the first and the last slot, at both ends of the columns where they fit."""
+    if first == last:
+        return first
+    gap = len(wave.columns) - len(first) - len(last)
+    return f"{first}{' ' * gap}{last}" if gap > 0 else f"{first} to {last}"
+
+
+def _sign(cell: WaveCell | None, peak: int) -> str:
     if cell is None:
         return NOT_HELD
-    is_over = cell.state == picture.EXPIRED
+    is_over = cell.state == EXPIRED
     if not cell.rows:
         return EMPTY_EXPIRED if is_over else EMPTY
     steps = SHADES if is_over else BLOCKS

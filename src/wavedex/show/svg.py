@@ -9,7 +9,9 @@ import html
 import re
 from collections.abc import Iterable
 
-FAINT = "#8a8a8a"
+from wavedex.show.colours import GREY
+
+FAINT = GREY
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 

@@ -3,7 +3,9 @@
 A column is a slot, or several where there are more slots than columns. A cell says how many rows of a column a sub-index
 holds, and whether they are live, open or expired. Made of the plain JSON that `describe` returns; reads nothing.
 
->>> wave = Wave(window=range(3, 6), rows={2: 1, 3: 4, 4: 0, 5: 8}, covered=range(2, 6), width=40)
+>>> wave = WavePicture(
+...     window=range(3, 6), rows={2: 1, 3: 4, 4: 0, 5: 8}, covered=range(2, 6), width=40
+... )
 >>> [cell and (cell.state, cell.rows) for cell in wave.cells({2, 3, 4})]
 [('expired', 1), ('live', 4), ('live', 0), None]
 """
@@ -17,7 +19,7 @@ from typing import Any, NamedTuple, Self
 LIVE, OPEN, EXPIRED = "live", "open", "expired"
 
 
-class Cell(NamedTuple):
+class WaveCell(NamedTuple):
     """What a sub-index holds of one column."""
 
     state: str
@@ -25,7 +27,7 @@ class Cell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Wave:
+class WavePicture:
     """What a picture is drawn of: the slots of the window, the rows of each slot, and all slots from first to last.
 
     REQUIRES: `covered` is not empty, and `width`, in columns, is at least 1.
@@ -66,11 +68,11 @@ class Wave:
         """The most rows that a column can show."""
         return max(self._count(column) for column in self.columns)
 
-    def cells(self, slots: Collection[int]) -> list[Cell | None]:
+    def cells(self, slots: Collection[int]) -> list[WaveCell | None]:
         """What a sub-index that holds these slots has in each column, None for nothing."""
         held = frozenset(slots)
         mine = ([slot for slot in column if slot in held] for column in self.columns)
-        return [Cell(self._state(some), self._count(some)) if some else None for some in mine]
+        return [WaveCell(self._state(some), self._count(some)) if some else None for some in mine]
 
     def _state(self, slots: list[int]) -> str:
         if self.open.issuperset(slots):
@@ -85,27 +87,3 @@ def lines_of(about: Mapping[str, Any]) -> dict[str, Any]:
     """What gets a line in a picture: the sub-indexes, the open slots, and the temporaries."""
     delta = {} if about["open"] is None else {"open": about["open"]}
     return {**about["sub_indexes"], **about["draining"], **delta, **about["temporaries"]}
-
-
-def row_count(count: int) -> str:
-    """A number of rows for people.
-
-    >>> row_count(1), row_count(1_234)
-    ('1 row', '1,234 rows')
-    """
-    return f"{count:,} row{'s' * (count != 1)}"
-
-
-def human_bytes(count: int) -> str:
-    """A number of bytes for people.
-
-    >>> human_bytes(1), human_bytes(999), human_bytes(1_234_567)
-    ('1 byte', '999 bytes', '1.2 MB')
-    """
-    if count < 1_000:
-        return f"{count} byte{'s' * (count != 1)}"
-    size, units = count / 1_000, iter(("kB", "MB", "GB", "TB", "PB", "EB"))
-    unit = next(units)
-    while size >= 1_000 and unit != "EB":
-        size, unit = size / 1_000, next(units)
-    return f"{size:,.1f} {unit}"

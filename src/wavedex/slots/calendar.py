@@ -39,8 +39,9 @@ from wavedex.slots.timed import (
 class Calendar(Timed):
     """Slots of days, weeks, months, quarters or years.
 
-    A slot begins at the first instant at which the zone's clock shows midnight of its first date or later. So a date
-    that the zone skipped is an empty slot, and an hour that it had twice, around midnight, belongs to the later date.
+    A slot begins at the first instant at which the zone's clock shows midnight of its first date or
+    later. So a date that the zone skipped is an empty slot. An hour that it had twice, around
+    midnight, belongs to the later date.
 
     >>> months = Calendar("month", 1, "UTC", column="day", aware=False, origin=date(1970, 1, 1))
     >>> months.label(517), months.bounds(517, 517)
@@ -49,6 +50,7 @@ class Calendar(Timed):
 
     kind = "calendar"
     origin: date
+    """The first day of slot 0."""
 
     def _slots(self, ordinals: Ordinals) -> Ordinals:
         days = ordinals // (DAY_NS // COLUMN_NS[self.column])

@@ -1,4 +1,4 @@
-"""What every kind of slots can say: the slot of each row, where one starts, what `since` and `until` mean.
+"""What every kind of slots can say: a row's slot, a slot's start, what `since` and `until` mean.
 
 Each row has an *ordinal*, an int64: the raw value of its time column in the column's own unit,
 or the slot number itself where there is no time column.
@@ -32,19 +32,21 @@ Ordinals = npt.NDArray[np.int64]
 ORDINAL_MIN, ORDINAL_MAX = -(2**63), 2**63 - 1
 
 
-LISTED_MAX = (
-    4096  # so many days or slots of a batch are rather all listed than found by sorting its rows
-)
+LISTED_MAX = 4096
+"""If a batch spans fewer days or slots than this, all are listed. Otherwise its rows are sorted."""
 
 
 class Slotting(ABC):
-    """Time to slot numbers and back. Frozen, comparable, and plain enough to be sent to other processes."""
+    """Time to slot numbers and back. Frozen, comparable, and fit to be sent to other processes."""
 
     kind: ClassVar[str]
     every: int
 
     def slots_of(self, ordinals: Ordinals) -> Ordinals:
-        """Return the slot of each ordinal. COST: a few vector operations, and one step for each distinct day."""
+        """Return the slot of each ordinal.
+
+        COST: a few vector operations, and one step for each distinct day.
+        """
         return self._slots(ordinals)
 
     def start(self, slot: int) -> int:
@@ -60,14 +62,15 @@ class Slotting(ABC):
         return max(begin, ORDINAL_MIN)
 
     def stop(self, slot: int) -> int:
-        """Return the first ordinal after the slot, which may be one past all that the column can hold."""
+        """Return the first ordinal after the slot; it may be one past all that the column holds."""
         return min(self._begin(int(slot) + 1), ORDINAL_MAX + 1)
 
     def bounds(self, since: object = None, until: object = None) -> tuple[int | None, int | None]:
-        """Return the half-open range of ordinals of an inclusive `since` and `until`; None is no bound.
+        """Return the half-open range of ordinals of inclusive `since` and `until`.
 
-        Slot numbers and dates mean their whole interval; a datetime is compared with the row's own time. Naive ones are
-        local to the zone: one that it skipped lies between its neighbours, one that it had twice is told by its `fold`.
+        None is no bound. Slot numbers and dates mean their whole interval. A datetime is compared
+        with the row's own time. Naive ones are local to the zone. One that the zone skipped lies
+        between its neighbours. One that it had twice is told by its `fold`.
 
         >>> from wavedex.slots import slotting
         >>> hours = slotting(pa.timestamp("s"), "1 hour")
@@ -85,11 +88,11 @@ class Slotting(ABC):
         return start, stop if start is None or stop is None else max(start, stop)
 
     def asked(self, ordinal: int) -> int:
-        """Return the number that `since` or `until` must be to mean an ordinal, or the slot that holds it."""
+        """Return the number that, as `since` or `until`, means an ordinal or the slot with it."""
         return int(self.slots_of(np.array([ordinal]))[0])
 
     def number(self, slot: object) -> int:
-        """Return the number of the slot that a number, a date or a datetime means. Raises BadTime."""
+        """Return the number of the slot that a number, date or datetime means. Raises BadTime."""
         start, stop = self.bounds(slot, slot)
         if start is None or stop is None or start >= stop:
             raise BadTime(f"slot={slot!r} is out of range. Give the number of a slot.")
@@ -100,7 +103,9 @@ class Slotting(ABC):
 
     @abstractmethod
     def length(self, duration: object) -> int:
-        """Return how many ordinals a duration is, rounded up: a timedelta or a text; a number for slots of numbers.
+        """Return how many ordinals a duration is, rounded up.
+
+        A duration is a timedelta or a text; for slots of numbers it is a number.
 
         >>> from wavedex.slots import slotting
         >>> slotting(pa.timestamp("ms"), "1 day").length("10 minutes")
@@ -178,7 +183,7 @@ def ordinals(array: pa.Array | pa.ChunkedArray) -> Ordinals:
         longs = array.cast(pa.int64())
     except pa.ArrowInvalid as error:
         raise BadTime("The time column has values of 2**63 or more: give smaller ones.") from error
-    # Arrow's own to_numpy imports pandas where it is installed, which takes longer than most appends.
+    # Arrow's own to_numpy imports pandas if it is installed. That takes longer than most appends.
     numbers = np.frombuffer(longs.buffers()[1] or b"", np.int64)
     return numbers[longs.offset : longs.offset + len(longs)]
 

@@ -1,10 +1,12 @@
-"""Slots that are named by their ends: slot k is what lies after refresh k - 1, up to and with refresh k.
+"""Slots named by their ends: slot k is what lies after refresh k - 1, up to and with refresh k.
 
-A refresh at time k * r inserts what came since the last one and expires what is over by now, and a row is over at the very
-instant of its end. So the slots of a lifetime index are open at their beginnings and closed at their ends, the other way
-round from those of a wave index, and a refresh deals with exactly one of them. Slots of equal length only: the bound on
-lifetimes is a number of them, and so days and weeks are those of UTC. What a time without a zone means is said by the zone
-of the index, as it is for a wave index.
+A refresh at time k * r inserts what came since the last one and expires what is over by now. A row
+is over at the very instant of its end. So the slots of a lifetime index are open at their
+beginnings and closed at their ends, the other way round from those of a wave index. A refresh deals
+with exactly one of them.
+
+All slots have one length, since the bound on lifetimes is a number of them. So days and weeks are
+those of UTC. The zone of the index says what a time without a zone means, as for a wave index.
 
 >>> import pyarrow as pa
 >>> refreshes = ends(pa.int64(), 2)
@@ -31,18 +33,17 @@ from wavedex.slots.timed import Durations
 
 _MONTHLY = ("month", "quarter", "year")
 _FAR = 2**62
-"""An instant is before that, so that whatever is reckoned from it is a number of 64 bits."""
+"""Instants are below this, so that whatever is reckoned from one is a number of 64 bits."""
 
 
 @dataclass(frozen=True)
 class Ends(Slotting):
-    """The slots of `base`, each moved by one ordinal so that it holds its end, and numbered by it.
-
-    Times that are given without a zone are local to `zone`, which need not be that of the slots.
-    """
+    """The slots of `base`, moved by one ordinal so that each holds its end, and numbered by it."""
 
     base: Slotting
+    """The slots before they are moved."""
     zone: str = "UTC"
+    """Times given without a zone are local to this one. It need not be that of the slots."""
 
     kind = "ends"
 
@@ -68,9 +69,10 @@ class Ends(Slotting):
         return int(self.base.slots_of(np.array([instant]))[0])
 
     def instant(self, now: object) -> int:
-        """The ordinal that an instant means: a number for slots of numbers, else a datetime or a date. Raises BadTime.
+        """The ordinal that an instant means. Raises BadTime.
 
-        A datetime without a zone is local to that of the index.
+        An instant is a number for slots of numbers, else a datetime or a date. A datetime without a
+        zone is local to that of the index.
         """
         counts = isinstance(self.base, Numbers)
         try:
@@ -114,7 +116,7 @@ class Ends(Slotting):
         return {"kind": self.kind, "base": self.base.to_json(), "zone": self.zone}
 
     def _range(self, value: object) -> tuple[int, int]:
-        """As of any slots; but where times are numbers, a number is a time, as it is for `instant`."""
+        """As of any slots. But where times are numbers, a number is a time, as for `instant`."""
         span = super()._range(value)
         if not isinstance(self.base, Numbers):
             return span
@@ -139,7 +141,8 @@ class Ends(Slotting):
 def ends(time_type: pa.DataType, refresh: str | int, origin: Any = None, zone: str = "UTC") -> Ends:
     """The slots between refreshes of a column of this type, in a zone. Raises BadDefinition."""
     try:
-        # A day of a zone may have 23 or 25 hours, and refreshes are equally far apart: days are those of UTC.
+        # A day of a zone may have 23 or 25 hours, and refreshes are equally far apart: days are
+        # those of UTC.
         is_daily = isinstance(reading.slotting(time_type, refresh, zone), Calendar)
         base = reading.slotting(time_type, refresh, "UTC" if is_daily else zone, origin)
     except BadDefinition as error:
@@ -147,7 +150,8 @@ def ends(time_type: pa.DataType, refresh: str | int, origin: Any = None, zone: s
         raise BadDefinition(str(error).replace("slot=", "refresh=")) from None
     if getattr(base, "unit", None) in _MONTHLY:
         raise BadDefinition(
-            f"refresh={refresh!r} is not always as long. Give weeks, days, hours, minutes or seconds."
+            f"refresh={refresh!r} is not always as long. "
+            "Give weeks, days, hours, minutes or seconds."
         )
     return Ends(base) if isinstance(base, Numbers) else Ends(base, zone)
 

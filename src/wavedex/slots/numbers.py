@@ -1,4 +1,4 @@
-"""Slots that are counted: so many whole numbers each, or each number a slot of its own."""
+"""Slots that are counted: a fixed count of whole numbers each, or each number a slot of its own."""
 
 from __future__ import annotations
 

@@ -48,14 +48,15 @@ def slotting(
 ) -> Slotting:
     """Return the slots of a time column of this type; None is for slots that are given as numbers.
 
-    `slot` is a width for a column of integers, else a unit from second to year with or without a number before it. Slot 0
-    starts at `origin`: 1970-01-01 in the zone if not given, for weeks the Monday after it, for integers 0.
+    `slot` is a width for a column of integers, else a unit from second to year with or without a
+    number before it. Slot 0 starts at `origin`. If not given, that is 1970-01-01 in the zone, for
+    weeks the Monday after it, for integers 0.
     """
     check_zone(zone)
     if zone != "UTC" and (time_type is None or pa.types.is_integer(time_type)):
         raise BadDefinition(
-            f"zone={zone!r} is for an index whose time is a timestamp or a date; here slots are numbers. Leave it out: "
-            "times without a zone in other columns then mean UTC."
+            f"zone={zone!r} is for an index whose time is a timestamp or a date; here slots are "
+            "numbers. Leave it out: times without a zone in other columns then mean UTC."
         )
     try:
         given = None if origin is None else read_time(origin)

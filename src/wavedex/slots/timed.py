@@ -45,13 +45,18 @@ WIDTH = re.compile(rf"(?:(\d{{1,9}})\s*)?({'|'.join(UNITS)})s?", re.IGNORECASE)
 
 @dataclass(frozen=True)
 class Timed(Slotting):
-    """A column of times, which are instants (`aware`) or wall-clock times as written, and a zone."""
+    """Slots of a column of times, in a zone."""
 
     unit: str
+    """The unit of slots: one of the UNITS."""
     every: int
+    """How many units a slot has."""
     zone: str
-    column: str  # the unit of the column: ns, us, ms, s or day
+    """The zone whose calendar and clock are meant."""
+    column: str
+    """The unit of the column: ns, us, ms, s or day."""
     aware: bool
+    """Whether its times are instants. If not, they are wall-clock times as written."""
 
     @property
     def _clock(self) -> ZoneInfo | None:
@@ -75,7 +80,7 @@ class Timed(Slotting):
 
 @dataclass(frozen=True)
 class Durations(Timed):
-    """Slots of equal length from an origin on, which is an ordinal.
+    """Slots of equal length from an origin on.
 
     >>> Durations("minute", 15, "UTC", column="ms", aware=False, origin=0).label(5)
     '1970-01-01 01:15'
@@ -83,6 +88,7 @@ class Durations(Timed):
 
     kind = "durations"
     origin: int
+    """The ordinal at which slot 0 begins."""
 
     @property
     def _width(self) -> int:
@@ -102,7 +108,9 @@ class Durations(Timed):
 
 
 def duration_ns(duration: object) -> int:
-    """Return the nanoseconds of a timedelta, or of a text of a number and a unit from second to week.
+    """Return the nanoseconds of a timedelta, or of a text such as "15 minutes".
+
+    A text is a number and a unit from second to week.
 
     >>> duration_ns("15 minutes")
     900000000000

@@ -1,8 +1,10 @@
-"""An answer failed: is that the files' fault? Damaged bytes make Arrow and NumPy fail in any way, and so do mistakes.
+"""An answer failed: whether that is the fault of the files.
 
-Whatever an answer of a shard raises that has no name of ours is held against the files of its part. If they are not what
-was written, it is Damaged, with what is wrong with which file. If they are, it is raised as it came: neither a user's
-mistake nor one of ours is ever taken for damage. Nothing is read for that unless an answer has failed.
+Damaged bytes make Arrow and NumPy fail in any way, and so do mistakes. If an answer of a shard
+raises an error that has no name of ours, the files of its part are checked. If they are not what
+was written, the error becomes Damaged, which says what is wrong with which file. If they are, the
+error is raised as it came: neither a user's mistake nor one of ours is ever taken for damage.
+Nothing is read for this unless an answer has failed.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ R = TypeVar("R")
 
 
 def blame(shard: Shard, error: Exception) -> Exception:
-    """What to raise where an answer failed. COST: all bytes of the part are read, where the error has no name."""
+    """What to raise where an answer failed.
+
+    COST: if the error has no name of ours, all bytes of the part are read.
+    """
     if isinstance(error, WavedexError | FileNotFoundError):
         return error
     try:
@@ -67,7 +72,10 @@ GUARDS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("probe_many", "probe_range", "scan", "piece", "words_of"), _guard),
     **dict.fromkeys(("stream", "seek"), _guard_stream),
 }
-"""What is put around the answers of every shard, by their names. Who probes for one key sees to it itself, to save the call."""
+"""What is put around the answers of every shard, by their names.
+
+Whoever probes for one key sees to it itself, to save the call.
+"""
 
 
 def unguarded(method: Callable[P, T]) -> Callable[P, T]:

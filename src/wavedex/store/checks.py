@@ -1,11 +1,12 @@
-"""Parts for whoever must not be misled by damage: each is opened once its files were found to be what was written.
+"""Opens parts only once their files were found to be what was written.
 
-Whoever copies rows from one file into another would give damage a good checksum: from then on nobody could find it. So a
-file's checksum is compared before its rows are copied, when all of it is read anyway (as Lucene does when it merges). Files that grow in
-place have none; of those the rows are hashed.
+This is for work that damage must not mislead. Copying rows from one file into another would give
+damage a good checksum, and from then on nobody could find it. So a file's checksum is compared
+before its rows are copied, when all of it is read anyway (as Lucene does when it merges). Files
+that grow in place have no checksum. Their rows are hashed instead.
 
-What was found good is remembered for as long as the opener lives: a writer's for one share of a plan, a reader's for as
-long as its index is open.
+What was found good is remembered for as long as the opener lives. A writer's opener lives for one
+share of a plan, a reader's for as long as its index is open.
 """
 
 from __future__ import annotations
@@ -24,10 +25,16 @@ REMEMBERED_MAX = 1 << 16
 
 
 class CheckedParts:
-    """Opens parts that are what was written. Several threads may; one that is new to two of them is then looked at twice."""
+    """Opens parts that are what was written.
+
+    Several threads may use it. A part that is new to two of them is then looked at twice.
+    """
 
     def __init__(self, *, answers: bool = False) -> None:
-        """With `answers`, what finds the rows is looked at as well as the rows, of which others need a copy only."""
+        """With `answers`, what finds the rows is looked at as well as the rows.
+
+        Whoever only copies the rows does not need that.
+        """
         self._answers = answers
         self._good: set[Hashable] = set()
 

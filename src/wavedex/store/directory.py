@@ -1,15 +1,17 @@
 """From a key to its bucket: a hash table that lies on disk as it is used in memory.
 
-The table is an array of bucket numbers, each one more than the number, so that 0 is an empty place. A key belongs at the
-place that the first bits of its hash name or, where that is taken, at the next free one. The buckets are placed in the
-order of their hashes, so that all places follow from one running maximum and no loop is needed to build it. It never
-wraps round: a few places are added at its end instead.
+The table is an array of bucket numbers. Each is stored as one more than the number, so that 0 is an
+empty place. The first bits of a key's hash name its place. If that is taken, the key goes to the
+next free one. The buckets are placed in the order of their hashes. So all places follow from one
+running maximum, and no loop is needed to build the table. It never wraps round: a few places are
+added at its end instead.
 
-The bits of a place that no bucket number needs hold the same bits of the hash, its tag: whoever meets the bucket of
-another key on the way tells so from the table alone, without a look at the keys.
+Some bits of a place are needed by no bucket number. They hold the same bits of the hash, its tag. A
+look-up that meets the bucket of another key tells so from the table alone, without a look at the
+keys.
 
-A table knows nothing of keys and rows; whoever looks something up hands in a function that compares. Opening one costs
-the same however many keys there are.
+A table knows nothing of keys and rows. Whoever looks something up hands in a function that
+compares. Opening a table costs the same however many keys there are.
 """
 
 from __future__ import annotations
@@ -28,11 +30,14 @@ Bools = npt.NDArray[np.bool_]
 LOAD_MAX = 0.75
 """How full a table may be. Fuller ones take less room and make look-ups try more places."""
 _AHEAD, _AHEAD_OF_MANY, _MANY = np.arange(16), np.arange(8), 10_000
-"""The places that a look-up of several keys takes in at a time: fewer passes, or less memory where keys are many."""
+"""How many places a look-up of several keys takes in at a time: fewer from `_MANY` keys on.
+
+More places make fewer passes. Fewer places take less memory where keys are many.
+"""
 
 
 def build_table(hashes: U64) -> tuple[npt.NDArray[np.uint32], int]:
-    """The table for buckets 0, 1, 2 ... whose keys have these hashes, and how many bits of a hash it uses."""
+    """The table for buckets 0, 1, 2 ... with these hashes, and how many bits of a hash it uses."""
     order, places, bits, size = assign_places(hashes)
     table = np.zeros(size, np.uint32)
     _, tag_mask = _masks(len(hashes))
@@ -41,7 +46,11 @@ def build_table(hashes: U64) -> tuple[npt.NDArray[np.uint32], int]:
 
 
 def assign_places(hashes: U64) -> tuple[I64, I64, int, int]:
-    """The buckets in the order of their hashes, the place of each, how many bits name a home, how many places there are."""
+    """Give each bucket a place in a table.
+
+    Returns the buckets in the order of their hashes, the place of each, how many bits name a home,
+    and how many places there are.
+    """
     count = len(hashes)
     bits = max(1, int(np.ceil(np.log2(max(count, 1) / LOAD_MAX))))
     homes = (hashes >> np.uint64(64 - bits)).astype(np.int64)
@@ -63,7 +72,7 @@ def _masks(count: int) -> tuple[int, int]:
 
 
 class Table:
-    """A table to look up in: of `count` buckets with tags or, without it, of numbers alone."""
+    """A table to look up in: of `count` buckets with tags or, without `count`, of numbers alone."""
 
     def __init__(
         self,
@@ -87,9 +96,12 @@ class Table:
         return -1
 
     def find_many(self, hashes: U64, matches: Callable[[I64, I64], Bools]) -> I64:
-        """The bucket of each hash, or -1; `matches(rows, buckets)` compares the caller's keys with the buckets'.
+        """The bucket of each hash, or -1.
 
-        COST: a pass over the keys still in question for every few places of the longest run of taken ones.
+        `matches(rows, buckets)` compares the caller's keys with those of the buckets.
+
+        COST: a pass over the keys still in question for every few places of the longest run of
+        taken ones.
         """
         found = np.full(len(hashes), -1, np.int64)
         rows = np.arange(len(hashes), dtype=np.int64)

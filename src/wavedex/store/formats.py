@@ -1,7 +1,8 @@
-"""The formats of parts: what `format=` chooses between, and where a package of somebody else's is added.
+"""The formats of parts: what `format=` chooses between, and where another package is added.
 
-A format is a way to write rows and to read them back (`wavedex.store.package`). Techniques that only ever write whole parts
-work with all of them and know none; those that update in place work with the formats that can be updated.
+A format is a way to write rows and to read them back (`wavedex.store.package`). Techniques that
+only ever write whole parts work with all formats and know none. Techniques that update in place
+work with the formats that can be updated.
 """
 
 from __future__ import annotations
@@ -35,9 +36,10 @@ _STORES: dict[str, Open] = {}
 
 
 def register(name: str, format: Format) -> None:  # noqa: A002 - what it is
-    """Add a format, to be chosen by name in this process. Raises BadDefinition where a name is taken.
+    """Add a format, to be chosen by name in this process.
 
-    A format that is registered twice is the same as one that is registered once.
+    Raises BadDefinition where a name is taken. Registering a format twice is the same as
+    registering it once.
     """
     if not isinstance(name, str) or not name.isidentifier():
         raise BadDefinition(f"{name!r} is no name for a format. Use letters, digits and _.")
@@ -51,16 +53,18 @@ def register(name: str, format: Format) -> None:  # noqa: A002 - what it is
 
 
 def find_format(text: Any, identity: str = "") -> Format:
-    """The format that `format=` means: a name, or a name, a colon and an address. Raises BadDefinition and its kin.
+    """The format that `format=` means: a name, or a name, a colon and an address.
 
-    `identity` is that of the index whose format it is; a new one has none yet.
+    `identity` is that of the index whose format it is. A new index has none yet. Raises
+    BadDefinition and its kin.
     """
     name = name_of(text)
-    # Of an address only the name is repeated: there could be a password in it.
+    # Only the name of an address is repeated: there could be a password in the rest.
     if name is None or name not in FORMATS:
         raise UnknownScheme(
-            f"format={text if name is None else name!r} is none of {', '.join(map(repr, FORMATS))}. "
-            "A package of your own is known once the module that registers it is imported."
+            f"format={text if name is None else name!r} is none of "
+            f"{', '.join(map(repr, FORMATS))}. A package of your own is known once the module "
+            "that registers it is imported."
         )
     found = FORMATS[name]
     if found.located is not None:
@@ -71,7 +75,7 @@ def find_format(text: Any, identity: str = "") -> Format:
 
 
 def name_of(text: Any) -> str | None:
-    """The name in what was given as `format=`; None where that is no text."""
+    """The name in what was given as `format=`; None if that is not text."""
     return text.partition(":")[0] if isinstance(text, str) else None
 
 

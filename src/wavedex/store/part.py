@@ -1,8 +1,9 @@
-"""A part: one built piece of a sub-index in one shard, as a manifest names it, and how much of it is shown.
+"""A part: one built piece of a sub-index in one shard, as a manifest names it.
 
-A sub-index is made of parts: one where it is packed, several while runs wait to be merged. A part's files hold the rows of
-some slots; a sub-index may show only the youngest of them, because a slot that was deleted from it, or that another
-sub-index took over, can stay in the file until the file goes. Plain JSON both ways.
+A sub-index is made of parts: one if it is packed, several while runs wait to be merged. A part's
+files hold the rows of some slots. The part also says how much of that is shown. A sub-index may
+show only the youngest slots: a slot that was deleted from it, or that another sub-index took over,
+can stay in the file until the file goes. Plain JSON both ways.
 """
 
 from __future__ import annotations
@@ -31,33 +32,38 @@ from wavedex.slots import Slotting
 SLOTS_MAX = 1 << 29
 """How many slots all that is in one manifest may claim together: 64 megabytes, at a bit each.
 
-A manifest of a few kilobytes could claim any number. A window of 86,400 slots in 32 shards claims six million.
+A manifest of a few kilobytes could claim any number. A window of 86,400 slots in 32 shards claims
+six million.
 """
 FAR_BITS = 512
-"""What a slot takes that lies too far from others to be a bit beside theirs."""
+"""What a slot takes if it lies too far from others to be a bit beside theirs."""
 _SLOT_LISTS = ("slots", "held", "shown", "born", "births")
 _LAYOUTS = ("indexes", "temps", "births")
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One piece of a sub-index in one shard.
-
-    `store` is the kind of its files, `files` the files by their role, `held` the slots of which they have rows, `shown`
-    those that count, `rows` the number of rows in the files, `content` their order-free hash where the files grow in
-    place and so have no checksum. `hidden` is a part of rows that do not count any more, each of which stands in the files
-    too; it goes when the part is next written. `born` are the slots in which rows were inserted, where they are ordered by
-    their ends, and perhaps more.
-    """
+    """One piece of a sub-index in one shard."""
 
     store: str
+    """The kind of its files."""
     files: Mapping[str, FileRef]
+    """The files by their role."""
     held: Slots
+    """The slots of which the files have rows."""
     shown: Slots
+    """The slots that count."""
     rows: int
+    """The number of rows in the files."""
     content: int | None = None
+    """The order-free hash of the rows, if the files grow in place and so have no checksum."""
     hidden: Part | None = None
+    """A part of rows that do not count any more. Each of them stands in the files too.
+
+    It goes when the part is next written.
+    """
     born: Slots = NO_SLOTS
+    """The slots in which rows were inserted, and perhaps more, if rows are ordered by end."""
 
     def __hash__(self) -> int:
         return hash((self.store, *self.files.values(), self.hidden))
@@ -82,9 +88,10 @@ class Part:
         return self.shown == self.held
 
     def runs(self, slots: Slots) -> list[tuple[int, int]]:
-        """The first and last slot of each run of `slots`, where a run ends only at a held slot that is not among them.
+        """The first and last slot of each run of `slots`.
 
-        Rows of slots that the part does not hold cannot be met, so a gap in `held` does not end a run.
+        A run ends only at a held slot that is not among them. Rows of slots that the part does not
+        hold cannot be met, so a gap in `held` does not end a run.
         """
         runs: list[tuple[int, int]] = []
         held = slots_of(self.held)
@@ -130,7 +137,7 @@ class Part:
 
     @classmethod
     def from_json(cls, data: Mapping[str, Any]) -> Part:
-        """The part that a manifest holds. Raises NotOurs where a file has a name that we do not give."""
+        """The part in a manifest. Raises NotOurs where a file has a name that we do not give."""
         return cls(
             store=data["store"],
             files={
@@ -147,7 +154,10 @@ class Part:
 
     @classmethod
     def _hidden(cls, data: Mapping[str, Any]) -> Part:
-        """The rows that are hidden of a part. Of those none are hidden, or a manifest could go as deep as it likes."""
+        """The hidden rows of a part.
+
+        They hide no rows themselves, or a manifest could go as deep as it likes.
+        """
         if "hidden" in data:
             raise ValueError("rows are hidden of hidden rows")
         return cls.from_json(data)
@@ -172,7 +182,10 @@ def from_ranges(ranges: object) -> Slots:
 
 
 def check_claims(manifest: Mapping[str, Any]) -> None:
-    """Raise ValueError where a manifest, as plain JSON, claims more slots than it may. Makes none of them."""
+    """Raise ValueError where a manifest, as plain JSON, claims more slots than it may.
+
+    Makes none of these slots.
+    """
     state = manifest["state"] or {}
     groups = [manifest[name] for name in ("indexes", "temps", "draining")]
     subs = [sub for group in groups for sub in group.values()]
@@ -193,7 +206,7 @@ def _claimed(data: Mapping[str, Any]) -> int:
 
 
 def _room_for(listed: Iterable[int | list[Any]]) -> int:
-    """How many slots side by side take as much memory as a list of slots, ranges and bitmaps does."""
+    """How many slots side by side take as much memory as this list of slots, ranges and bitmaps."""
     spans = [_span_of(each) for each in listed]
     if not spans:
         return 0
@@ -204,7 +217,7 @@ def _room_for(listed: Iterable[int | list[Any]]) -> int:
 
 
 def _span_of(each: int | list[Any]) -> tuple[int, int]:
-    """The slots, from the first to past the last, for which a slot, a range or a bitmap has room."""
+    """The first slot, and the one past the last, for which a slot, a range or a bitmap has room."""
     if isinstance(each, int):
         return each, each + 1
     first, last = each

@@ -1,13 +1,16 @@
 """Rows that are hidden one by one, by where they lie: worked out once, when they are hidden.
 
-A row of a part has a *position*, a number that stays its own for as long as the part is not written: its place in a file that
-is sorted, that of its record in a file that grows. A part with hidden rows has a small part beside it, of their positions
-in ascending order. Whoever opens the part leaves these out; parts that hide nothing pay nothing for it.
+A row of a part has a *position*, a number that stays its own for as long as the part is not
+written. In a file that is sorted, that is its place. In a file that grows, it is the place of its
+record. A part with hidden rows has a small part beside it, of their positions in ascending order.
+Whoever opens the part leaves these out. Parts that hide nothing pay nothing for it.
 
-Positions hold only for the very version of the part that the manifest names together with them. Whatever writes the next
-version leaves out what is hidden, or takes it out first (`wavedex.engine.technique`).
+Positions hold only for the very version of the part that the manifest names together with them.
+Whatever writes the next version leaves out what is hidden, or takes it out first
+(`wavedex.engine.technique`).
 
-Packages whose rows have no position that a reader learns hide rows by comparing them (`wavedex.store.sifted`).
+In some packages rows have no position that a reader learns. There rows are hidden by comparing them
+(`wavedex.store.sifted`).
 """
 
 from __future__ import annotations
@@ -37,16 +40,25 @@ from wavedex.store.sifted import HidingShard
 
 STORE = "positions"
 SLICES_MOST = 16
-"""Rows between so many hidden ones are handed over as they lie; beyond that they are copied, which is faster then."""
+"""Up to this many runs of rows between hidden ones are handed over as they lie.
+
+More of them are copied, which is faster then.
+"""
 SLICED_MOST = 10_000
-"""Of how many keys with hidden rows in a part at most are the slices kept, once they were asked for: a kilobyte or two each."""
+"""Up to how many keys with hidden rows a part may have for their slices to be kept.
+
+Slices are kept once they were asked for. They take a kilobyte or two for each key.
+"""
 
 _NONE: I64 = np.zeros(0, np.int64)
 _BEYOND = np.iinfo(np.int64).max
 
 
 class Positioned(Shard):
-    """A shard whose rows have positions. `gone` are those that do not count, `whole` is the shard with them."""
+    """A shard whose rows have positions.
+
+    `gone` are the positions that do not count, `whole` is the shard with them.
+    """
 
     gone: I64 = _NONE
     whole: Self | None = None
@@ -64,7 +76,7 @@ class Positioned(Shard):
         """Whether there is a row at each of these positions."""
 
     def without(self, hidden: Part) -> Self:
-        """The same shard, of which the rows do not count that a part beside it hides. Raises Damaged."""
+        """The same shard without the rows that a part beside it hides. Raises Damaged."""
         name = hidden.files["rows"].name
         content = self.files.map(hidden.files["rows"])
         if findings := [*checksum_findings(hidden.files["rows"], content)]:
@@ -82,7 +94,8 @@ class Positioned(Shard):
     def find(self, doomed: pa.RecordBatch) -> I64:
         """The positions of some rows, each of which is there and counts. Raises Damaged.
 
-        COST: the rows of their keys are read, and those compared that end or lie at the same instant.
+        COST: the rows of their keys are read. Those that end or lie at the same instant are
+        compared.
         """
         keys = self.spec.key_type.distinct(self.spec.keys(doomed))
         positions, rows = self.locate(keys, self.spec.key_type.hash_array(keys))
@@ -96,7 +109,7 @@ class Positioned(Shard):
         return positions[likely[matched]]
 
     def _counted(self, positions: I64) -> I64:
-        """Those of some positions that are not hidden."""
+        """Those positions that are not hidden."""
         if not len(self.gone):
             return positions
         return positions[self._fence[np.searchsorted(self._fence, positions)] != positions]
@@ -135,9 +148,11 @@ class Positioned(Shard):
 
 
 def runs_between(gone: memoryview, start: int, stop: int) -> list[tuple[int, int]]:
-    """The runs of positions from `start` to before `stop` that are not gone: the first of each, and how many they are.
+    """The runs of positions from `start` to before `stop` that are not gone.
 
-    COST: a step for each of those that are gone, which is least where they are few.
+    Returns the first position of each run, and how many they are.
+
+    COST: a step for each position that is gone, which is least where they are few.
 
     >>> runs_between(np.array([2, 5, 6, 9]).data, 2, 9)
     [(3, 2), (7, 2)]

@@ -1,14 +1,16 @@
 """Room inside a file: which sizes buckets get, and where freed room is found again.
 
-CONTIGUOUS (Faloutsos and Jagadish, 1992, as Section 5 of the wave-index paper sums it up): a bucket has room for more
-entries than it holds; when the room is used up it moves to room that is `growth` times larger, and after deletions to
-smaller room. All sizes are therefore of one geometric series, so that freed room fits the next bucket of its size and is
-handed out by array operations, without a search.
+CONTIGUOUS (Faloutsos and Jagadish, 1992, as Section 5 of the wave-index paper sums it up): a bucket
+has room for more entries than it holds. When the room is used up, the bucket moves to room that is
+`growth` times larger. After deletions it moves to smaller room. All sizes are therefore of one
+geometric series. Freed room fits the next bucket of its size and is handed out by array operations,
+without a search.
 
-A key that has several buckets (`wavedex.store.growing.chained`) has them of one of these sizes as well, which the number of its
-entries asks for.
+If a key has several buckets (`wavedex.store.growing.chained`), they are of these sizes as well. The
+number of the key's entries decides which.
 
-Room that was freed may still be shown by an older manifest, so it is handed out again only once no kept manifest shows it.
+Room that was freed may still be shown by an older manifest. It is handed out again only once no
+kept manifest shows it.
 """
 
 from __future__ import annotations
@@ -25,15 +27,18 @@ I64 = npt.NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Sizes:
-    """The sizes that room may have, in records: the first, and each one `growth` times the one before.
-
-    `per_key` is how many buckets a key is to have where it has several: 2.5 is what Section 4.1 of the paper on variable
-    lifetimes found to be a good mean between room that never fills up and too many places to read.
-    """
+    """The sizes that room may have, in records: a geometric series."""
 
     growth: float = 2.0
+    """How many times larger each size is than the one before."""
     first: int = 4
+    """The first size."""
     per_key: float = 2.5
+    """How many buckets a key is to have, if it has several.
+
+    2.5 is what Section 4.1 of the paper on variable lifetimes found to be a good mean between room
+    that never fills up and too many places to read.
+    """
 
     def __post_init__(self) -> None:
         if not (self.growth > 1.0 and self.growth <= 16.0):
@@ -54,7 +59,10 @@ class Sizes:
         return np.concatenate([[0], series])[np.searchsorted(series, counts, side="right")]
 
     def of_buckets(self, counts: I64) -> I64:
-        """The size of the buckets of a key with so many entries: the least of which at most `per_key` hold them."""
+        """The size of the buckets of keys with these counts of entries.
+
+        It is the least size of which at most `per_key` buckets hold the entries.
+        """
         return self.at_least(np.ceil(counts / self.per_key).astype(np.int64))
 
     def _series(self, most: int) -> I64:
@@ -66,11 +74,14 @@ class Sizes:
 
 @dataclass(frozen=True)
 class FreeRoom:
-    """Freed room: where it begins, its size, and the commit that freed it."""
+    """Freed room, piece by piece."""
 
     starts: I64
+    """Where each piece begins."""
     sizes: I64
+    """The size of each piece."""
     commits: I64
+    """The commit that freed each piece."""
 
     @classmethod
     def none(cls) -> FreeRoom:

@@ -1,7 +1,8 @@
-"""What every store can be asked once a shard of it is open: the protocol that snapshots read through.
+"""What every store can be asked once a shard of it is open. Snapshots read through this protocol.
 
-A `Shard` is one part that is mapped into memory. It answers for its own rows only; the part says which of its slots count,
-and the snapshot turns that, the window and a query's times into one range of ordinals.
+A `Shard` is one part that is mapped into memory. It answers for its own rows only. The part says
+which of its slots count. The snapshot turns that, the window and a query's times into one range of
+ordinals.
 """
 
 from __future__ import annotations
@@ -38,7 +39,10 @@ Range = tuple[int, int]
 """Ordinals from the first, included, to the second, not included."""
 
 Found: TypeAlias = "pa.RecordBatch | list[pa.RecordBatch] | None"
-"""The rows that a probe finds: one batch, or several where hidden rows lie between them; None where there are none."""
+"""The rows that a probe finds: one batch, or several if hidden rows lie between them.
+
+None if there are none.
+"""
 
 
 def batches_of(found: Found) -> list[pa.RecordBatch]:
@@ -56,9 +60,10 @@ def checksum_findings(ref: FileRef, content: pa.Buffer) -> Iterable[str]:
 
 
 class Shard(ABC):
-    """One part of a sub-index in one shard, open for reading. It stays readable when its files are removed.
+    """One part of a sub-index in one shard, open for reading.
 
-    An answer that fails, in whatever way, because the files are not what was written raises Damaged (`wavedex.store.blame`).
+    It stays readable when its files are removed. An answer raises Damaged if it fails, in whatever
+    way, because the files are not what was written (`wavedex.store.blame`).
     """
 
     def __init__(
@@ -97,7 +102,7 @@ class Shard(ABC):
     def seek(
         self, plains: Sequence[Plain], hashes: Sequence[int], within: Range | None
     ) -> Seek[None]:
-        """Say step by step what a probe of these keys will look at, for files that may not be in memory.
+        """Say step by step what a probe of these keys will look at, if files may not be in memory.
 
         Here nothing: the probe finds out itself.
         """
@@ -124,7 +129,8 @@ class Shard(ABC):
     ) -> Iterator[pa.RecordBatch]:
         """Some columns of all rows, in pieces that need not be in memory together.
 
-        Those of `words` come as dictionaries. REQUIRES: they are among `names` and `codable`, and have all of `words_of`.
+        The columns of `words` come as dictionaries. REQUIRES: they are among `names` and `codable`,
+        and their words include all of `words_of`.
         """
         yield with_codes(self.scan(within).select(names), words or {})
 
@@ -147,7 +153,10 @@ class Shard(ABC):
         return batch if kept is None else batch.take(to_arrow(kept))
 
     def _kept(self, batch: pa.RecordBatch, within: Range | None) -> npt.NDArray[np.int64] | None:
-        """The places of the rows that count, with which they are copied in half the time of a filter; None for all."""
+        """The places of the rows that count; None for all.
+
+        Rows are copied by their places in half the time of a filter.
+        """
         if within is None:
             return None
         since, until = within
@@ -158,7 +167,8 @@ class Shard(ABC):
     def findings(self) -> list[str]:
         """What is wrong with the files, a line each; nothing where all is well.
 
-        The rules are looked at only where every checksum is right: damaged bytes are not to be trusted even that far.
+        The rules are looked at only if every checksum is right. Damaged bytes are not to be trusted
+        even that far.
         """
         return [*self.checksum_findings()] or [
             *self.row_findings(self.scan(None)),
@@ -170,9 +180,11 @@ class Shard(ABC):
         """Which rules of its store are broken."""
 
     def source_findings(self) -> list[str]:
-        """Where the files are not what was written, a line each: by their checksums or, if they grow, by their rows.
+        """Where the files are not what was written, a line each.
 
-        COST: all bytes are read; rows are hashed where files have no checksum.
+        This is told by their checksums or, if they grow, by their rows.
+
+        COST: all bytes are read. Rows are hashed where files have no checksum.
         """
         findings = [*self.checksum_findings()]
         if findings or self.part.content is None:
@@ -187,11 +199,14 @@ class Shard(ABC):
             return [f"{self._rows_name} cannot be read ({error})"]
 
     def answer_findings(self) -> list[str]:
-        """The same, and what else could make an answer a wrong one, such as the index that a package keeps."""
+        """The same, and what else could make an answer wrong, such as the index of a package."""
         return self.source_findings()
 
     def checksum_findings(self) -> Iterable[str]:
-        """The files whose checksum is another than when they were written. COST: all bytes of the others too."""
+        """The files whose checksum is not the one with which they were written.
+
+        COST: all bytes of the others are read too.
+        """
         roles = {ref: role for role, ref in self.part.files.items() if ref.checksum}
         for ref, role in roles.items():
             content = self._mapped[role] if role in self._mapped else self.files.map(ref)
@@ -231,7 +246,7 @@ class KeyedShard(Shard):
         return self.spec.key_type.reader(self.keys)
 
     def key_range(self, low: Plain, high: Plain) -> tuple[int, int]:
-        """The places in `keys`, from the first to past the last, of those between two, both included.
+        """The places in `keys` of those between two, both included: the first, and past the last.
 
         REQUIRES: `keys` is sorted.
         """
@@ -241,7 +256,10 @@ class KeyedShard(Shard):
 def key_range(
     key_at: Callable[[int], Plain], count: int, low: Plain, high: Plain
 ) -> tuple[int, int]:
-    """Of `count` sorted keys the places, from the first to past the last, of those between two, both included."""
+    """The places, among `count` sorted keys, of those between two, both included.
+
+    Returns the first place, and the one past the last.
+    """
     start = bisect_left(range(count), low, key=key_at)
     return start, max(start, bisect_right(range(count), high, key=key_at))
 
@@ -272,6 +290,7 @@ class Share:
     """The rows of a batch that belong to one shard, copied out of it when they are asked for."""
 
     source: pa.RecordBatch
+    """The batch."""
     places: npt.NDArray[np.int64] | None = None
     """Which rows of the source they are; None for all."""
     source_slots: npt.NDArray[np.int64] | None = None
@@ -303,7 +322,10 @@ def split_by_shard(
     shards: int,
     slots: npt.NDArray[np.int64] | None = None,
 ) -> list[Share]:
-    """The rows of each shard, perhaps none; `slots` are those of the rows. COST: a sort by shard."""
+    """The rows of each shard, perhaps none. COST: a sort by shard.
+
+    `slots` are those of the rows.
+    """
     if shards == 1:
         return [Share(batch, None, slots)]
     owners = shard_of(spec.key_type.hash_array(spec.keys(batch)), shards)

@@ -1,9 +1,10 @@
-"""Shards of which not every row counts: some are hidden one by one, others by what stands in them.
+"""Shards of which not every row counts: some rows are hidden one by one, others by their values.
 
-Both answer like the shard that they stand before, so that whoever asks one notices nothing. A part with hidden rows is
-opened without them wherever it is opened, for a probe, a scan, a merge or a migration. Where rows have positions that is
-the business of the store (`wavedex.store.positions`); a `HidingShard` is for packages whose rows have none: it asks one more
-time, for what is hidden of the same keys, and compares.
+Both kinds answer like the shard that they stand before, so whoever asks one notices nothing. A part
+with hidden rows is opened without them wherever it is opened, for a probe, a scan, a merge or a
+migration. If rows have positions, that is the business of the store (`wavedex.store.positions`). A
+`HidingShard` is for packages whose rows have none. It asks one more time, for what is hidden of the
+same keys, and compares.
 """
 
 from __future__ import annotations
@@ -44,7 +45,7 @@ def above(floors: Mapping[str, int]) -> Keep:
 
 
 class _Before(Shard):
-    """A shard that stands before another, of whose part it has all."""
+    """A shard that stands before another and has all of its part."""
 
     def __init__(self, inner: Shard) -> None:
         super().__init__(inner.files, inner.spec, replace(inner.part, store=STORE))
@@ -79,7 +80,10 @@ class _Before(Shard):
 
 
 class HidingShard(_Before):
-    """A part without the rows of another part, each of which it has: two that are alike are hidden by two."""
+    """A part without the rows of another part, each of which it has.
+
+    To hide two rows that are alike takes two.
+    """
 
     def __init__(self, inner: Shard, hidden: Shard) -> None:
         super().__init__(inner)
@@ -117,8 +121,8 @@ class HidingShard(_Before):
     def _without(self, rows: pa.RecordBatch, gone: pa.RecordBatch) -> pa.RecordBatch:
         """Rows without those that are gone, each of which is among them.
 
-        COST: only rows that agree with one of those in the order column are compared, and not even these where they are
-        as many.
+        COST: only rows that agree with one of those in the order column are compared. Even these
+        are not, if they are as many as those that are gone.
         """
         if not gone.num_rows or not rows.num_rows:
             return rows
@@ -154,7 +158,7 @@ class HidingShard(_Before):
 
 
 class SiftedShard(_Before):
-    """A part of which only the rows count that `keep` keeps."""
+    """A part in which a row counts only if `keep` keeps it."""
 
     def __init__(self, inner: Shard, keep: Keep) -> None:
         super().__init__(inner)

@@ -1,8 +1,8 @@
-"""Rows sorted by key and then by time: how they come to lie so, and where each key's bucket begins.
+"""Rows sorted by key and then by time: how they are sorted, and where each key's bucket begins.
 
-What the packed and the Parquet store have in common. Both keep a part's rows in this order, next to a directory that is
-made from the buckets, and neither changes a file that it has written. How rows and directory are laid out in bytes is
-the business of each.
+The packed and the Parquet store have this in common. Both keep a part's rows in this order, next to
+a directory that is made from the buckets. Neither changes a file that it has written. How rows and
+directory are laid out in bytes is the business of each.
 """
 
 from __future__ import annotations
@@ -26,18 +26,24 @@ from wavedex.rows.pieces import Pieces
 from wavedex.store.part import Part, Slots
 
 LARGE_ROWS = 100_000
-"""From how many rows on Arrow's memory is given back between columns; it would keep a column or two for later."""
+"""From this many rows on, Arrow's memory is given back between columns.
+
+Arrow would keep a column or two for later.
+"""
 ROWS_MAX = 2**32 - 2
 """A directory counts rows, or the buckets that they make, in 32 bits."""
 
 
 @dataclass(frozen=True)
 class SortedRows:
-    """Rows by key and then by time, with the first row of each bucket and the hash of its key."""
+    """Rows by key and then by time, in buckets of one key each."""
 
     batch: pa.RecordBatch
+    """The rows."""
     starts: I64
+    """The first row of each bucket."""
     hashes: U64
+    """The hash of the key of each bucket."""
 
     @property
     def counts(self) -> I64:
@@ -52,8 +58,8 @@ class SortedRows:
 def sort_rows(spec: EntrySpec, rows: Pieces) -> SortedRows:
     """Sort the rows; those that agree in key and time stay as they came. Raises TooLarge.
 
-    COST: beside the rows, their copy in order and one column more: it goes column by column, so that rows in several
-    pieces are never put together as a whole, and lets go of those then.
+    COST: beside the rows, their copy in order and one column more. It goes column by column, so
+    that rows in several pieces are never put together as a whole. Then it lets go of the pieces.
     """
     count, schema = rows.num_rows, rows.schema
     if count > ROWS_MAX:
@@ -80,7 +86,7 @@ def sort_rows(spec: EntrySpec, rows: Pieces) -> SortedRows:
 
 
 def _width(schema: pa.Schema, place: int) -> int:
-    """A number that is the smaller the wider a column is: text and lists are taken for the widest."""
+    """A number that is smaller the wider a column is. Text and lists count as the widest."""
     try:
         return -int(schema.field(place).type.bit_width)
     except ValueError:
@@ -102,13 +108,18 @@ def _bucket_hashes(spec: EntrySpec, batch: pa.RecordBatch, starts: I64) -> U64:
 
 @dataclass(frozen=True)
 class Layout:
-    """A part that is to be written: its store, how its rows are filled in, and its directory."""
+    """A part that is to be written."""
 
     store: str
+    """The kind of its files."""
     suffix: str
+    """How the name of the file of its rows ends."""
     fill: Callable[[Sink], object]
+    """Fills in its rows."""
     arrays: Mapping[str, Any]
+    """The arrays of its directory."""
     metadata: Mapping[str, str]
+    """The metadata of its directory."""
 
 
 def write_part(files: AnyFiles, stem: str, layout: Layout, held: Slots, rows: int) -> Part:

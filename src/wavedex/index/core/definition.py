@@ -38,6 +38,7 @@ from wavedex.log.manifest import Manifest, SubIndex
 from wavedex.plan import Operation, State, apply, operation_from_json
 from wavedex.plan.slot_set import SPAN_MAX
 from wavedex.rows.entries import EntrySpec
+from wavedex.show.drawing import Drawing
 from wavedex.store.formats import Format, find_format
 from wavedex.store.part import Part, Slots
 from wavedex.store.room import Sizes
@@ -113,6 +114,8 @@ class Definition(ABC):
 
     kind: ClassVar[str]
     """What stands for it in `index.json`."""
+    drawing: ClassVar[Drawing]
+    """How it is shown."""
     counts_slots: ClassVar[bool] = True
     """Whether manifests say how many rows each slot has."""
 

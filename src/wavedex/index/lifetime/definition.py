@@ -27,6 +27,7 @@ from wavedex.log.manifest import Manifest, SubIndex
 from wavedex.plan import Grid, GridState, State, grid
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import END_COLUMN, EntrySpec
+from wavedex.show.drawing import GRID, Drawing
 from wavedex.slots import Ordinals, ends
 from wavedex.slots.ends import Ends
 from wavedex.store.room import Sizes
@@ -80,6 +81,7 @@ class LifeDefinition(Definition):
     buckets: float
 
     kind: ClassVar[str] = "lifetime"
+    drawing: ClassVar[Drawing] = GRID
     counts_slots: ClassVar[bool] = False
 
     @cached_property

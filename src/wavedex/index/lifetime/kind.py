@@ -32,6 +32,7 @@ class LifeKind(Kind):
 
     index = LifetimeIndex
     has_watermark = False
+    can_shorten = True
     checked_first = (
         "method",
         "key",
@@ -43,6 +44,12 @@ class LifeKind(Kind):
         "grid",
         "max_lifetime",
     )
+
+    def counted(self, about: Mapping[str, Any]) -> tuple[dict[str, int], str]:
+        """The rows in the files, and those of them that are hidden."""
+        rows, hidden = about["rows_held"], about["rows_hidden"]
+        said = f"{rows:,} rows of which {hidden:,} are hidden"
+        return {"rows": rows, "rows_hidden": hidden}, said
 
     def append(self, index: LifetimeIndex, rows: Delivery, slot: Any = None) -> Refreshed:
         if slot is not None:

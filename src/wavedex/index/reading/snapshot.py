@@ -19,6 +19,7 @@ from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import folder_of, manifest_name
 from wavedex.files.opened import Seek, disk_faults, finish, together, waits
 from wavedex.index.core.definition import Definition, Target, View
+from wavedex.index.core.description import describe
 from wavedex.index.reading.pointers import follow as fetch_records
 from wavedex.index.reading.readable import Readable, call_all
 from wavedex.log.manifest import Manifest
@@ -268,10 +269,8 @@ class Snapshot(Readable):
         ]
 
     def _repr_html_(self) -> str:
-        from wavedex.index.core.description import describe  # which needs this module
-
         about = {"path": str(self._files.root), **describe(self.definition, self.manifest)}
-        return to_html(about, self.definition.slotting.label)
+        return to_html(self.definition.drawing, about, self.definition.slotting.label)
 
     def __repr__(self) -> str:
         return f"<Snapshot of {self._files.root} at commit {self.commit}>"

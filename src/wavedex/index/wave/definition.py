@@ -28,6 +28,7 @@ from wavedex.plan import (
 from wavedex.plan.slot_set import last_of, slots_of, union
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import SLOT_COLUMN, EntrySpec
+from wavedex.show.drawing import WAVE, Drawing
 from wavedex.slots import Ordinals
 from wavedex.store.part import Slots
 
@@ -46,6 +47,7 @@ class WaveDefinition(Definition):
     sizes: Mapping[int, int]
 
     kind: ClassVar[str] = "wave"
+    drawing: ClassVar[Drawing] = WAVE
 
     @cached_property
     def spec(self) -> EntrySpec:

@@ -31,7 +31,13 @@ class WaveKind(Kind):
 
     index = WaveIndex
     has_watermark = True
+    can_shorten = False
     checked_first = ("key", "time", "slot", "zone", "origin", "scheme", "window", "indexes")
+
+    def counted(self, about: Mapping[str, Any]) -> tuple[dict[str, int], str]:
+        """The rows that count, and their slots."""
+        rows, slots = about["rows"], sum(entry["live"] for entry in about["slots"])
+        return {"rows": rows, "slots": slots}, f"{rows:,} rows of {slots:,} slots"
 
     def append(self, index: WaveIndex, rows: Delivery, slot: Any = None) -> Appended:
         return index.append(rows, slot)

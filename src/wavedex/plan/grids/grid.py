@@ -1,16 +1,19 @@
-"""Doubly partitioned indexes: rows of variable lifetimes, dealt out by when they came and by when they go.
+"""Doubly partitioned indexes: rows of variable lifetimes, by when they came and by when they go.
 
-A row of data has a slot of *births*, in which it was inserted, and a slot of *deaths*, in which it expires, at most p slots
-later. A grid of G rows and E columns has a sub-index in every cell; row i holds the births of partition i, column j the
-deaths of partition j, and cell (i, j) is I(i E + j + 1), as the papers number them. A refresh takes what expires out of one
-column, puts what arrives into one row, and leaves the other cells alone (Section 3.1).
+A row of data is inserted in one slot, its *birth*, and expires in another, its *death*, at most p
+slots later. A grid of G rows and E columns has a sub-index in every cell. Row i holds the births of
+partition i, column j the deaths of partition j. Cell (i, j) is I(i E + j + 1), as the papers number
+them. A refresh takes what expires out of one column, puts what arrives into one row, and leaves the
+other cells alone (Section 3.1).
 
 - Ordinary kinds delete the deaths that are over (Algorithms 1 and 2 of the report).
-- Lazy kinds (Algorithm 3) let the births be a WATA* wave: the row with the oldest births is left alone until all of them
-  are over, and is then thrown away.
-- Count kinds (Algorithm 4) only guess when rows expire: they examine the slots around the present one.
+- Lazy kinds (Algorithm 3) treat the births as a WATA* wave. The row with the oldest births is left
+  alone until all of them are over, and is then thrown away.
+- Count kinds (Algorithm 4) only guess when rows expire. They examine the slots around the present
+  one.
 
-Plans and never performs: no file, no clock; the same state and slot give the same plan. Knows slots and never rows.
+Plans and never performs: no file, no clock. The same state and slot give the same plan. Knows slots
+and never rows.
 """
 
 from __future__ import annotations
@@ -41,20 +44,24 @@ _NONE: Slots = frozenset()
 
 @dataclass(frozen=True)
 class Grid:
-    """A method on p refresh slots (`window`), G `rows` and E `columns`.
-
-    `births` and `deaths` are how the two sides are partitioned, `seed` is what a random partition is drawn from. `reach`
-    is for guessed expirations: how many slots before and after the present one a refresh examines.
-    """
+    """A method, and the numbers and partitions it is used with."""
 
     method: str
+    """Its name among the METHODS."""
     window: int
+    """p, the number of refresh slots."""
     rows: int
+    """G, the number of partitions of births."""
     columns: int
+    """E, the number of partitions of deaths."""
     births: str
+    """How births are partitioned."""
     deaths: str
+    """How deaths are partitioned."""
     seed: int = 0
+    """What a random partition is drawn from."""
     reach: tuple[int, int] = (1, 1)
+    """For guessed expirations: how many slots before and after the present one are examined."""
 
     def __post_init__(self) -> None:
         find_method(self.method)
@@ -96,9 +103,9 @@ class Grid:
         return tuple(f"I{number}" for number in range(1, self.indexes + 1))
 
     def start(self, newest: int, late: Slots = _NONE) -> tuple[Plan, GridState]:
-        """Plan the first grid: the births of the p slots up to `newest`, the deaths of the p after it.
+        """Plan the first grid: births of the p slots up to `newest`, deaths of the p after it.
 
-        `late` is for guessed expirations: slots that have passed, of which there are rows.
+        `late` is for guessed expirations: slots that have passed and have rows.
         """
         if self.lazy:
             births = _by_row(self._wave.start(newest)[1])
@@ -118,14 +125,17 @@ class Grid:
     def refresh(self, state: GridState, slot: int, late: Slots = _NONE) -> tuple[Plan, GridState]:
         """Plan a refresh that brings all slots after the newest up to `slot`, in one go.
 
-        Expiry comes before insertion. `late` is for guessed expirations: slots that still have rows though they are
-        farther back than a refresh reaches, and those that have passed of which rows are inserted. All other guessed slots
-        that far back are taken to be empty. After p slots or
-        more nothing is left of a grid whose expirations are known, and it starts again.
+        Expiry comes before insertion. After p slots or more nothing is left of a grid whose
+        expirations are known, and it starts again.
+
+        `late` is for guessed expirations. It has the slots that are farther back than a refresh
+        reaches and still have rows. It also has the slots that have passed and get rows now. All
+        other guessed slots that far back are taken to be empty.
 
         REQUIRES: `slot` is after the newest slot of `state`.
-        ENSURES: each row of data with births b and deaths e, b <= slot < e <= b + p, belongs to one cell, the same as if
-        the slots had come one by one; but for lazy kinds that start again.
+        ENSURES: each row of data with birth b and death e, b <= slot < e <= b + p, belongs to one
+        cell. It is the same cell as if the slots had come one by one, except for lazy kinds that
+        start again.
         COST: in slots, p for each grid row with births; a lazy kind steps its wave for each slot.
         """
         assert slot > state.newest, f"slot {slot} does not follow slot {state.newest}"
@@ -177,7 +187,7 @@ class Grid:
                     yield Insert(slots, column, cell)
 
     def _expire(self, state: GridState, slot: int, births: dict[str, Slots]) -> Iterator[Operation]:
-        """Delete deaths up to `slot`; throw rows of cells away whose births have left the wave."""
+        """Delete deaths up to `slot`; throw away rows of cells whose births have left the wave."""
         for row, after in births.items():
             thrown = self.lazy and not state.births[row] <= after
             waits = self._traits.throws_only or (self.lazy and slot - self.window in after)
@@ -189,7 +199,7 @@ class Grid:
                     yield Delete(over, cell)
 
     def _examine(self, state: GridState, slot: int, late: Slots) -> Iterator[Operation]:
-        """Examine the guessed deaths within reach and those that are late; forget what is farther back."""
+        """Examine guessed deaths that are within reach or late; forget what is farther back."""
         before, beyond = self.reach
         first, last = state.newest + 1 - before, slot + beyond
         for cell, held in state.indexes.items():
@@ -213,9 +223,10 @@ def grid(
     seed: int = 0,
     reach: tuple[int, int] = (1, 1),
 ) -> Grid:
-    """Return the grid of a method for `window` slots; `partition` is that of births and that of deaths.
+    """Return the grid of a method for `window` slots.
 
-    Raises UnknownScheme for names that there are not, BadGrid for what does not fit the method.
+    `partition` says how births and how deaths are partitioned. Raises UnknownScheme for unknown
+    names, BadGrid for what does not fit the method.
 
     >>> grid("lazy-rebuild", 8, 2, 2).births
     'wave'

@@ -1,11 +1,12 @@
-"""Which sub-indexes hold slots of a range? A tree over their runs of slots says, without asking each.
+"""Which sub-indexes hold slots of a range? A tree over their runs says, without asking each.
 
-The slots of each sub-index are cut into runs of consecutive ones. All runs lie in one list, sorted by where they begin,
-which is read as a balanced tree: the root is in the middle, and each half is a subtree. Beside each run stands the latest
-end in its subtree, so that a subtree which ends before a range begins is passed over. (Section 6 of the lifetime report
-suggests an index over the time intervals of sub-indexes, for when there are many.)
+The slots of each sub-index are cut into runs of consecutive ones. All runs lie in one list, sorted
+by where they begin. The list is read as a balanced tree: the root is in the middle, and each half
+is a subtree. Beside each run stands the latest end in its subtree. So a subtree that ends before a
+range begins is passed over. (Section 6 of the lifetime report suggests an index over the time
+intervals of sub-indexes, for when there are many.)
 
-Knows names and slots only. Never changes: another layout needs another one.
+Knows names and slots only. Never changes: another layout needs another tree.
 """
 
 from __future__ import annotations
@@ -39,9 +40,9 @@ class Intervals:
         self._note_latest(0, len(self._runs))
 
     def overlapping(self, since: int | None = None, until: int | None = None) -> list[str]:
-        """Return the sub-indexes with slots from `since` to `until`, both included, in the layout's order.
+        """Return the sub-indexes with slots from `since` to `until`, in the layout's order.
 
-        An end that is None is open.
+        Both ends are included. An end that is None is open.
         COST: log m + k, where k of the m runs are in the range; and the sorting of the answer.
 
         >>> Intervals({"I1": frozenset({1, 3}), "I2": frozenset({2, 4})}).overlapping(since=4)

@@ -1,10 +1,12 @@
 """Which methods are there to keep rows of variable lifetimes? Every one by its name.
 
-A method (Tables 1 and 2 of the lifetime papers) says how insertions and expirations are partitioned, whether a changed
-sub-index is reclustered, and whether expirations are known or guessed. The two-sided ones are the papers' own; the one-sided
-ones are what they are compared with: REINDEX (`r-`) and DEL (`d-`) split by insertion or by expiration, and WATA.
+A method (Tables 1 and 2 of the lifetime papers) says how insertions and expirations are
+partitioned, whether a changed sub-index is reclustered, and whether expirations are known or
+guessed. The two-sided methods are the papers' own. The one-sided ones are what they are compared
+with: REINDEX (`r-`) and DEL (`d-`), split by insertion or by expiration, and WATA.
 
-Says which numbers and partitionings go with a method, in a `BadGrid` that tells what to give instead. Never plans.
+Checks which numbers and partitionings go with a method. A `BadGrid` tells what to give instead.
+Never plans.
 """
 
 from __future__ import annotations
@@ -17,19 +19,20 @@ from wavedex.plan.grids.partition import CHRONOLOGICAL, PARTITIONS, ROUND_ROBIN,
 
 @dataclass(frozen=True)
 class Method:
-    """How one method partitions and updates.
-
-    `births` and `deaths` are how insertions and expirations are partitioned unless told otherwise. `sides` are those that
-    may have more than one partition. `counts` says that expirations are guesses, `throws_only` that rows leave only with a
-    whole sub-index.
-    """
+    """How one method partitions and updates."""
 
     births: str
+    """How insertions are partitioned unless told otherwise."""
     deaths: str
+    """How expirations are partitioned unless told otherwise."""
     reclusters: bool
+    """Whether a sub-index that changes is packed anew."""
     sides: frozenset[str] = frozenset({"births", "deaths"})
+    """The sides that may have more than one partition."""
     counts: bool = False
+    """Whether expirations are guesses."""
     throws_only: bool = False
+    """Whether rows leave only with a whole sub-index."""
 
 
 _BIRTHS, _DEATHS = frozenset({"births"}), frozenset({"deaths"})
@@ -58,7 +61,9 @@ def find_method(name: object) -> Method:
 
 
 def allowed(name: str, side: str) -> list[str]:
-    """Return how a method can partition a side, its own way first; more than one where it leaves a choice.
+    """Return the ways in which a method can partition a side, its own way first.
+
+    There is more than one where the method leaves a choice.
 
     >>> (
     ...     allowed("count-rebuild", "deaths"),
@@ -75,7 +80,7 @@ def allowed(name: str, side: str) -> list[str]:
 
 
 def check_partitions(name: str, births: object, deaths: object) -> None:
-    """Raise UnknownScheme where there is no such partitioning, BadGrid where the method has another."""
+    """Raise UnknownScheme for an unknown partitioning, BadGrid where the method has another."""
     for side, given in (("births", births), ("deaths", deaths)):
         known = [*PARTITIONS, *([WAVE] if side == "births" else [])]
         if given not in known:
@@ -99,7 +104,8 @@ def check_numbers(name: str, window: object, rows: object, columns: object) -> N
     fewest = _fewest(method)
     if window < fewest:
         raise BadGrid(
-            f"window is {window}: give {name} a window of at least {fewest} slot{'s' * (fewest > 1)}."
+            f"window is {window}: give {name} a window of at least "
+            f"{fewest} slot{'s' * (fewest > 1)}."
         )
     for what, side, number in (("rows", "births", rows), ("columns", "deaths", columns)):
         fitting, why = _fitting(method, side, window)
@@ -115,7 +121,7 @@ def _fitting(method: Method, side: str, window: int) -> tuple[range | list[int],
 
 
 def _fewest(method: Method) -> int:
-    """How many partitions a side must have that is partitioned at all: a wave and a double partition have two."""
+    """How many partitions a partitioned side must have: two for a wave or a double partition."""
     return 2 if len(method.sides) == 2 or method.births == WAVE else 1
 
 

@@ -1,11 +1,13 @@
 """Which row or column of a grid does a slot belong to? Its number alone decides.
 
-Round-robin deals slots out one by one, so that all partitions grow alike. Chronological gives each a cluster of
-consecutive slots of every window. Random is round-robin whose order is drawn anew for each round, for loads that come and
-go in step with it (Sections 3.1 and 3.3 of the lifetime papers).
+Round-robin deals slots out one by one, so that all partitions grow alike. Chronological gives each
+partition a cluster of consecutive slots of every window. Random is round-robin with an order that
+is drawn anew for each round. It is for loads that come and go in step with round-robin (Sections
+3.1 and 3.3 of the lifetime papers).
 
-All are pure functions of the number, which may be negative: nothing is remembered from slot to slot, and no
-generator is kept. The wave, which is the fourth way and for insertions only, does remember: see `wavedex.plan.waves.wata`.
+All three are pure functions of the number, which may be negative. Nothing is remembered from slot
+to slot, and no generator is kept. The wave is a fourth way, for insertions only. It does remember:
+see `wavedex.plan.waves.wata`.
 """
 
 from __future__ import annotations
@@ -22,17 +24,18 @@ ROUND_ROBIN, CHRONOLOGICAL, RANDOM, WAVE = "round-robin", "chronological", "rand
 
 @dataclass(frozen=True)
 class Partition:
-    """One side of a grid: slots dealt out to `parts` partitions, numbered from 0.
-
-    `name` says how, `window` is the number of slots after which clusters come round again, `side` and `seed` are what the
-    random order is drawn from.
-    """
+    """One side of a grid: slots dealt out to partitions."""
 
     name: str
+    """How slots are dealt out: one of the PARTITIONS."""
     window: int
+    """After this many slots clusters come round again."""
     parts: int
+    """The number of partitions, which are numbered from 0."""
     side: str
+    """Births or deaths. The random order is drawn from this and the seed."""
     seed: int
+    """The random order is drawn from this and the side."""
 
     def part(self, slot: int) -> int:
         """Return the partition of a slot.

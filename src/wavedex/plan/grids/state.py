@@ -1,8 +1,8 @@
-"""What does a grid remember between two refreshes? Which slots its cells and its rows hold, and nothing else.
+"""What does a grid remember between two refreshes? The slots of its cells and rows, nothing else.
 
-A cell holds the slots in which rows expire, its *deaths*; all cells of a row hold rows that were inserted in the same slots,
-its *births*. A row may be in a cell where both are. As with waves, a state that was stored and read back is as good as the
-one that was not.
+A cell holds the slots in which rows of data expire, its *deaths*. All cells of a grid row hold data
+that was inserted in the same slots, its *births*. A row of data may be in a cell that has both of
+its slots. As with waves, a state that was stored and read back is as good as the original.
 
 Holds no rows and no file names. Slots are any integers, negative ones too.
 """
@@ -19,14 +19,14 @@ from wavedex.plan.slot_set import Slots, slots_from_json, slots_to_json
 
 @dataclass(frozen=True, slots=True)
 class GridState:
-    """The slots of every cell and row once slot `newest` was refreshed.
-
-    `indexes` are the deaths of the cells I1 to In, in order. `births` are those of the rows, "1" to "G", from the first.
-    """
+    """The slots of every cell and row once slot `newest` was refreshed."""
 
     newest: int
+    """The slot that was refreshed last."""
     indexes: Layout
+    """The deaths of the cells I1 to In, in order."""
     births: Mapping[str, Slots]
+    """The births of the rows "1" to "G", in order."""
 
     @property
     def layout(self) -> dict[str, Slots]:
@@ -60,7 +60,7 @@ class GridState:
 
 
 def _read(data: object, letter: str) -> dict[str, Slots]:
-    """Read slots by name, the names being `letter` and all numbers from 1 on, and put them in order."""
+    """Read slots by name and put them in order. Names are `letter` and all numbers from 1 on."""
     if not isinstance(data, dict) or not data:
         raise ValueError(f"a layout maps the names of sub-indexes or rows to slots, not {data!r}")
     names = [f"{letter}{number}" for number in range(1, len(data) + 1)]

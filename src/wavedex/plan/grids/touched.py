@@ -1,7 +1,8 @@
 """Which sub-indexes does the plan of a grid touch? The operations tell; all others are left alone.
 
-How many they are is what the lifetime papers judge a method by: G + E - 1 of G times E for a double partition, all of them
-for a single one. Read off the operations of a plan, and off what the cells held before it; knows no method.
+The lifetime papers judge a method by how many they are: G + E - 1 of G times E for a double
+partition, all of them for a single one. They are read off the operations of a plan, and off what
+the cells held before it. Knows no method.
 """
 
 from __future__ import annotations
@@ -12,18 +13,21 @@ from wavedex.plan.operations import Build, Delete, Examine, Insert, Layout, Plan
 
 
 class Touched(NamedTuple):
-    """The sub-indexes into which a refresh inserts, out of which it takes rows, and both together."""
+    """The sub-indexes that a refresh touches."""
 
     inserts: list[str]
+    """Those into which it inserts rows."""
     expires: list[str]
+    """Those out of which it takes rows."""
     touched: list[str]
+    """Both together."""
 
 
 def touched(plan: Plan, before: Layout) -> Touched:
     """Return what the plan of a grid touches, in the order of numbers.
 
-    An empty build throws away what was there. `before` says what that is: the deaths that cells held before the plan, and
-    nothing where it is the first.
+    An empty build throws away what was there. `before` says what that is: the deaths that cells
+    held before the plan. For the first plan it is empty.
 
     >>> from wavedex.plan.grids.grid import grid
     >>> _, state = grid("lazy-rebuild", 8, 2, 2).start(8)

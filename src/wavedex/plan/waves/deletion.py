@@ -1,9 +1,9 @@
 """Delete what has expired, add what is new, in the same constituent (DEL, Section 3.1, Figure 12).
 
-The constituent that holds the slot that has just expired loses it and gets the new one. With
-`ahead`, the half that needs no new data is done before the slot arrives (the pre-computation of
-Table 10): a copy without the slot that will expire stands ready as T0, gets the new slot and takes
-the constituent's name.
+The constituent that holds the expired slot loses it and gets the new one. With `ahead`, the half
+that needs no new data is done before the slot arrives (the pre-computation of Table 10). A copy
+without the slot that will expire stands ready as T0. It gets the new slot and takes the
+constituent's name.
 
 The window is hard. The only scheme that deletes from a sub-index.
 """
@@ -28,7 +28,10 @@ class Deletion(Wave):
     needs_delete: ClassVar[bool] = True
 
     def handled(self, size: int) -> tuple[int, int]:
-        """Return a delete and an add for each slot; with `ahead`, a copy and the delete before it arrives."""
+        """Return a delete and an add for each slot.
+
+        With `ahead`, a copy and the delete come before the slot arrives.
+        """
         return (size, size * (size + 1)) if self.ahead else (2 * size, 0)
 
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:

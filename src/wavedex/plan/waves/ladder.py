@@ -30,7 +30,7 @@ def rungs(state: WaveState, letter: str) -> list[str]:
 
 
 def rung_slots(rungs: int) -> int:
-    """Return how many slots are handled to raise so many rungs: the same at once and one by one."""
+    """Return how many slots are handled to raise this many rungs, at once or one by one."""
     return rungs * (rungs + 1) // 2
 
 

@@ -1,10 +1,11 @@
 """Throw-away waves with a hard window (RATA*, Section 4.3, Figure 17).
 
-As WATA*, or any other wave that throws sub-indexes away, but a temporary that lacks the slot that expires stands ready for each slot of the oldest
-sub-index, and takes its name. The ladder T0, T1, ... of such temporaries is used from the largest
-down; T0 holds one slot. It is raised in the preparation of the slot with which a sub-index begins
-to expire. With `spread` it has grown by then, one rung a slot, while the sub-index before it
-expired, so that no preparation after Start names more than one old slot (end of Section 4.3).
+Plans as WATA* does, or as any other wave that throws sub-indexes away. But for each slot of the
+oldest sub-index a temporary stands ready without the slot that expires, and takes the sub-index's
+name. The ladder T0, T1, ... of such temporaries is used from the largest down; T0 holds one slot.
+It is raised in the preparation of the slot with which a sub-index begins to expire. With `spread`
+it has grown by then, one rung a slot, while the sub-index before it expired. So no preparation
+after Start names more than one old slot (end of Section 4.3).
 
 The transitions are the same either way. Never deletes from a sub-index.
 """
@@ -23,7 +24,7 @@ from wavedex.plan.waves.wata import Wata
 
 @dataclass(frozen=True)
 class Reindexing(Wata):
-    """What makes the window of a throw-away wave hard; it stands before the wave among the bases."""
+    """Makes the window of a throw-away wave hard. It stands before the wave among the bases."""
 
     hard: ClassVar[bool] = True
 
@@ -33,7 +34,7 @@ class Reindexing(Wata):
         return 0
 
     def handled(self, size: int) -> tuple[int, int]:
-        """Return what the wave handles, and the ladder of a cluster, which lacks its oldest slot."""
+        """Return what the wave handles, and a cluster's ladder, which lacks the oldest slot."""
         return super().handled(size)[0], rung_slots(size - 1)
 
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:

@@ -25,7 +25,10 @@ class ReindexPlus(Wave):
     name: ClassVar[str] = "reindex+"
 
     def handled(self, size: int) -> tuple[int, int]:
-        """Return one slot more than the cluster has, for each slot but the last, which needs no `Temp`."""
+        """Return one slot more than the cluster has, for each slot.
+
+        The last slot needs no `Temp`, so it is one less.
+        """
         return size * size + size - 1, 0
 
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:

@@ -30,7 +30,10 @@ class ReindexPlusPlus(Wave):
     name: ClassVar[str] = "reindex++"
 
     def handled(self, size: int) -> tuple[int, int]:
-        """Return an add for each slot; half of the preparation raises the ladder, the other half feeds it."""
+        """Return an add for each slot, and the preparation.
+
+        Half of the preparation raises the ladder, the other half feeds it.
+        """
         return size, 2 * rung_slots(size - 1)
 
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:

@@ -1,16 +1,16 @@
 """Throw-away waves that go by the sizes of slots (Section 3.3, after Kleinberg and others).
 
 As with WATA* the newest sub-index grows, and one whose last live slot expires is thrown away at
-once. But here it is the rows that decide when a sub-index is closed and the next one begun: each
-kind says when (`closes`). So there may be fewer sub-indexes than n at a time; the names that are
-not in use hold no slot. A sub-index is also closed with W - 1 slots, which no bound needs and no
-bound minds: where sizes are not what they were said to be, old slots go all the same.
+once. But here the rows decide when a sub-index is closed and the next one begun: each kind says
+when (`closes`). So there may be fewer sub-indexes than n at a time. Names that are not in use hold
+no slot. A sub-index is also closed with W - 1 slots. No bound needs that, and none is broken by it:
+old slots go even where sizes are not what they were said to be.
 
-Slots without rows cost nothing and could still keep a name in use. Where a next sub-index is due
-and no name is free, and all that is live in the oldest has no rows, those empty slots move to the
-next oldest, which outlives them. Where even that is not so, the sizes were not what they were
-said to be: the newest sub-index takes the slot and grows beyond its due (`WaveState.sizes` shows
-it), since a window that is larger than it should be is better than one that lacks a slot.
+Slots without rows cost nothing and could still keep a name in use. That matters where the next
+sub-index is due and no name is free. If all that is live in the oldest has no rows, those empty
+slots move to the next oldest, which outlives them. If it has rows, the sizes were not what they
+were said to be. Then the newest sub-index takes the slot and grows beyond its due
+(`WaveState.sizes` shows it). A window that is too large is better than one that lacks a slot.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class Sized(Wata):
         """Whether the newest sub-index is closed when `slot` comes."""
 
     def cluster_sizes(self) -> list[int]:
-        """Return W and zeros: at Start no size is known, and all slots are in the first sub-index."""
+        """Return W and zeros: no size is known at Start, and the first sub-index has all slots."""
         return [self.window, *[0] * (self.indexes - 1)]
 
     def transition(self, state: WaveState, slot: int, size: int = 0) -> tuple[Plan, WaveState]:

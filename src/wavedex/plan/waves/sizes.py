@@ -18,10 +18,12 @@ from wavedex.plan.waves.wave import Scheme
 
 @dataclass(frozen=True)
 class SizeRatio:
-    """The most rows that were ever held, temporaries included, and the most that a window ever had."""
+    """What a scheme holds at most, beside the largest window."""
 
     held: int
+    """The most rows that were ever held, temporaries included."""
     window: int
+    """The most rows that a window ever had."""
 
     @property
     def ratio(self) -> float:
@@ -30,11 +32,14 @@ class SizeRatio:
 
 
 class SlotSize(NamedTuple):
-    """After `slot`: the rows of the window, and all that are held, temporaries included."""
+    """What is held after one slot."""
 
     slot: int
+    """The slot that came last."""
     window: int
+    """The rows of the window."""
     held: int
+    """All rows that are held, temporaries included."""
 
 
 def walk(scheme: Scheme, until: int, sizes: Sequence[int] = ()) -> Iterator[tuple[Plan, WaveState]]:
@@ -63,8 +68,8 @@ def size_ratio(scheme: Scheme, sizes: Sequence[int]) -> SizeRatio:
     """
     if len(sizes) < scheme.window or not any(sizes) or min(sizes) < 0:
         raise BadDefinition(
-            f"sizes has {len(sizes)} slots: give the rows of at least {scheme.window}, as many as the "
-            "window has, none below 0 and not all of them 0."
+            f"sizes has {len(sizes)} slots: give the rows of at least {scheme.window}, "
+            "as many as the window has, none below 0 and not all of them 0."
         )
     held = max(slot.held for slot in slot_sizes(scheme, sizes))
     return SizeRatio(held, largest_window(sizes, scheme.window))

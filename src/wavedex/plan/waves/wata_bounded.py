@@ -1,9 +1,9 @@
-"""Throw-away waves for a window whose largest size is known (Section 3.3, after Kleinberg and others).
+"""Throw-away waves for windows of a known largest size (Section 3.3, after Kleinberg and others).
 
-A sub-index is closed as soon as it holds M/(n - 1) rows, M being the most rows that a window ever
-has. What is over is then less than that, since the slot that closed a sub-index is its last to
-expire: at most n/(n - 1) times M is ever held, where WATA* may hold 2 M. And n names are enough: of
-n closed sub-indexes all but the oldest are live as a whole, and they alone make a full window.
+A sub-index is closed as soon as it holds M/(n - 1) rows. M is the most rows that a window ever has.
+What is over is then less than that, since the slot that closed a sub-index is its last to expire.
+So at most n/(n - 1) times M is ever held, where WATA* may hold 2 M. And n names are enough: of n
+closed sub-indexes all but the oldest are live as a whole, and they alone make a full window.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class WataBounded(Sized):
             raise BadDefinition(f"max_size is {self.max_size!r}: {self.needs['max_size']}.")
 
     def clusters(self) -> list[int]:
-        """Return the one that comes round where all slots are of one size and a window has M rows."""
+        """Return the cluster that comes round if slots are of one size and a window has M rows."""
         share = -(-self.window // (self.indexes - 1))
         return [max(1, min(share, self.window - 1))]
 

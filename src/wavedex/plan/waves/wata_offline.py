@@ -22,10 +22,12 @@ from wavedex.plan.waves.sized import Sized
 
 @dataclass(frozen=True)
 class WataOffline(Sized):
-    """WATA of the least size; `sizes` are the rows of slot `first` and of those after it."""
+    """WATA of the least size."""
 
     sizes: tuple[int, ...]
+    """The rows of slot `first` and of those after it."""
     first: int = 1
+    """The first slot whose size is known."""
 
     name: ClassVar[str] = "wata-offline"
     needs: ClassVar[Mapping[str, str]] = {"sizes": "give the rows of each slot that is to come"}
@@ -47,7 +49,7 @@ class WataOffline(Sized):
         return frozenset({self.first, *(self.first + end + 1 for end in ends)})
 
     def clusters(self) -> list[int]:
-        """Return those that the known sizes make; the last of them where it ends with what is known."""
+        """Return those that the known sizes make; the last of them ends with what is known."""
         begins = [*sorted(self.begins), self.first + len(self.sizes)]
         return [stop - start for start, stop in pairwise(begins)]
 
@@ -69,12 +71,14 @@ class RataOffline(Reindexing, WataOffline):
 def best_ends(sizes: Sequence[int], window: int, indexes: int) -> list[int]:
     """Return the last slot, counted from 0, of each sub-index but the last one.
 
-    A sub-index of slots a to b is held until slot b + W comes, so the rows held at once are those
-    of slots a to b + W - 1, over all sub-indexes; n names are enough where any n - 1 sub-indexes
-    after one another have W - 1 slots or more. For a number of rows both say that an end is at most
-    some function of another end which grows with it, so there is a greatest choice of ends, and
-    it is found from above (`_latest_ends`). The least number of rows for which there is one is
-    found by halving.
+    A sub-index of slots a to b is held until slot b + W comes. So the rows held at once are those
+    of slots a to b + W - 1, over all sub-indexes. And n names are enough where any n - 1
+    sub-indexes after one another have W - 1 slots or more.
+
+    For a given number of rows both conditions have one form: an end is at most some function of
+    another end, and the function grows with it. So there is a greatest choice of ends, and it is
+    found from above (`_latest_ends`). The least number of rows for which there is one is found by
+    halving.
 
     COST: for T slots at most T^2 steps a try, far fewer in practice.
 
@@ -120,7 +124,7 @@ def _latest_ends(summed: Sequence[int], window: int, indexes: int, most: int) ->
 
 
 def _reach(summed: Sequence[int], window: int, begin: int, most: int) -> int:
-    """Return the latest end of a sub-index that begins at `begin`, by its rows and its W - 1 slots."""
+    """Return the latest end of a sub-index from `begin` on, by its rows and its W - 1 slots."""
     last = len(summed) - 2
     by_slots = min(begin + window - 2, last)
     if summed[-1] - summed[begin] <= most:

@@ -1,12 +1,15 @@
 """What every wave scheme is: a small immutable value that plans the next slot.
 
 `Scheme` is what the rest of the library knows of one. `Wave` is what all of them share:
-the check of W and n, Start (Appendix A: the window split into consecutive clusters, one constituent
-each), and the order of a slot: `arrive` plans what makes it queryable, the layout is stepped,
-`prepare` plans what later slots will need. A scheme adds those two and is about as long as its
-figure.
 
-Plans and never performs: no file, no clock, no randomness; the same state and slot give the same
+- the check of W and n;
+- Start (Appendix A): the window split into consecutive clusters, one constituent each;
+- the order of a slot: `arrive` plans what makes it queryable, the layout is stepped, `prepare`
+  plans what later slots will need.
+
+A scheme adds `arrive` and `prepare` and is about as long as its figure.
+
+Plans and never performs: no file, no clock, no randomness. The same state and slot give the same
 plan.
 """
 
@@ -58,10 +61,13 @@ class Scheme(Protocol):
         """Whether it looks at the sizes of slots."""
 
     def clusters(self) -> Sequence[int]:
-        """Return how many slots each cluster has that comes round again and again, in order."""
+        """Return the sizes of the clusters that come round again and again, in slots, in order."""
 
     def handled(self, size: int) -> tuple[int, int]:
-        """Return how many slots transitions and preparations handle for a cluster of `size` slots, all in all."""
+        """Return how many slots are handled for a cluster of `size` slots, all in all.
+
+        The first number is for transitions, the second for preparations.
+        """
 
     def start(self, newest: int) -> tuple[Plan, WaveState]:
         """Plan the first window, the W slots up to `newest`."""
@@ -115,12 +121,15 @@ class Wave(ABC):
         return even_sizes(self.window, self.indexes)
 
     def clusters(self) -> Sequence[int]:
-        """Return how many slots each cluster has that comes round again and again, in order."""
+        """Return the sizes of the clusters that come round again and again, in slots, in order."""
         return self.cluster_sizes()
 
     @abstractmethod
     def handled(self, size: int) -> tuple[int, int]:
-        """Return how many slots transitions and preparations handle for a cluster of `size` slots, all in all."""
+        """Return how many slots are handled for a cluster of `size` slots, all in all.
+
+        The first number is for transitions, the second for preparations.
+        """
 
     @abstractmethod
     def arrive(self, state: WaveState, slot: int) -> list[Operation]:

@@ -1,14 +1,18 @@
-"""The PostgreSQL package: a part is a table, in a schema that belongs to the index, with an index on key and time.
+"""The PostgreSQL package: a part is a table with an index on key and time.
 
-A small file below the folder of the index, the marker, stands for each table. It is written before the table is, and the
-table is committed before a manifest names the marker; when the part is over, the marker goes first, and the table with the
-next sweep. So after any crash every table that a manifest names is there, and a table without a marker is over. Only tables
-are dropped that this index has made: those with its comment, in the schema that belongs to it.
+The tables lie in a schema that belongs to the index. A small file below the folder of the index,
+the marker, stands for each table. It is written before the table is, and the table is committed
+before a manifest names the marker. When the part is over, the marker goes first, and the table with
+the next sweep. So after any crash every table that a manifest names is there, and a table without a
+marker is over. Only tables that this index has made are dropped: those with its comment, in the
+schema that belongs to it.
 
-A reader holds a connection for each part that it has open, and in a transaction on it a lock on the table that keeps it
-from being dropped and nothing else from going on. A sweep leaves such tables for later.
+A reader holds a connection for each part that it has open, and in a transaction on it a lock on the
+table. The lock keeps the table from being dropped and stops nothing else. A sweep leaves such
+tables for later.
 
-PostgreSQL can delete rows, but under a reader who holds an earlier commit; so as a package of ours it has no deletion.
+PostgreSQL can delete rows, but would take them from under a reader who holds an earlier commit. So
+as a package of ours it has no deletion.
 """
 
 from __future__ import annotations
@@ -66,10 +70,12 @@ _IS_OURS = re.compile(r"[0-9a-f]+(-[0-9a-f]+){3,}")
 
 @dataclass(frozen=True)
 class Place:
-    """A schema on a server, as the index with that identity has it."""
+    """A schema on a server that belongs to an index."""
 
     address: Address
+    """The server and the schema."""
     identity: str
+    """The identity of the index."""
 
     def owner(self, files: AnyFiles) -> Owner:
         """To whom the schema must belong."""
@@ -81,7 +87,10 @@ class Place:
         return json.dumps({"wavedex": self.identity})
 
     def claimed(self, files: AnyFiles) -> Session:
-        """A session with the server, where the schema is this index's own. Raises SchemaTaken and its kin."""
+        """A session with the server, where the schema is this index's own.
+
+        Raises SchemaTaken and its kin.
+        """
         session = Session(self.address)
         try:
             session.claim(self.owner(files))
@@ -96,7 +105,9 @@ class Table:
     """Where a part lies: what its marker says."""
 
     address: Address
+    """The server and the schema."""
     name: str
+    """The name of the table."""
 
     @property
     def quoted(self) -> str:
@@ -113,7 +124,10 @@ class Table:
 
     @classmethod
     def of(cls, files: AnyFiles, ref: FileRef) -> Table:
-        """The table that a marker stands for: one of the same name. Raises FileNotFoundError or Damaged."""
+        """The table that a marker stands for, which has the same name.
+
+        Raises FileNotFoundError or Damaged.
+        """
         content = files.map(ref)
         if findings := [*checksum_findings(ref, content)]:
             raise Damaged(findings)
@@ -124,8 +138,9 @@ class Table:
             raise Damaged(f"{ref.name} does not say where a table is ({error})") from error
         if table.name != _name_of(ref.name) or not _IS_OURS.fullmatch(table.name):
             raise NotOurs(
-                f"{ref.name} stands for the table {table.name!r}, and Wavedex gives a table the name of its marker. "
-                "Restore the folder from a copy of your own, or build the index anew from its source."
+                f"{ref.name} stands for the table {table.name!r}, and Wavedex gives a table the "
+                "name of its marker. Restore the folder from a copy of your own, or build the "
+                "index anew from its source."
             )
         return table
 
@@ -156,7 +171,9 @@ class PostgresqlUpdates(Updatable):
     """Tables that are added to."""
 
     place: Place
+    """Where the tables of the index lie."""
     site: Site
+    """What is known where parts are changed."""
 
     def build(self, stem: str, batch: pa.RecordBatch, held: Slots) -> Part:
         files, spec = self.site.files, self.site.spec
@@ -192,7 +209,10 @@ class PostgresqlUpdates(Updatable):
 
 
 class PostgresqlShard(SqlShard):
-    """A table that is read, over a connection of its own. Several threads may ask; they take turns."""
+    """A table that is read, over a connection of its own.
+
+    Several threads may ask; they take turns.
+    """
 
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         super().__init__(files, spec, part)
@@ -240,8 +260,9 @@ class PostgresqlShard(SqlShard):
         lists = ", ".join(f"{self._mark(n)}::{kind}[]" for n, kind in enumerate(kinds))
         matches = " and ".join(f"{k} = {w}" for k, w in zip(self._keys, wanted, strict=True))
         text = (
-            f"select {', '.join(map(quoted, names))} from unnest({lists}) as wanted({', '.join(wanted)}) "
-            f"join {self.table.quoted} on {matches} where {' and '.join(tests)}"
+            f"select {', '.join(map(quoted, names))} from unnest({lists}) as "
+            f"wanted({', '.join(wanted)}) join {self.table.quoted} on {matches} where "
+            f"{' and '.join(tests)}"
         )
         return self._columns(names, self._fetch(text, [*map(_listed, keys)]))
 
@@ -258,7 +279,8 @@ class PostgresqlShard(SqlShard):
                 self._let_go()
                 if not refusal.is_broken:
                     raise
-            # The server was away, or has ended the connection: its answers are the same over another.
+            # The server was away, or has ended the connection: its answers are the same over
+            # another.
             return self._current().fetch(text, values)
 
     def _current(self) -> Session:
@@ -269,8 +291,8 @@ class PostgresqlShard(SqlShard):
         except Refused as refusal:
             if refusal.state in _NO_TABLE:
                 raise CommitGone(
-                    f"The table of {self._rows_name} was cleared away while the server was out of reach. Take a new "
-                    "snapshot."
+                    f"The table of {self._rows_name} was cleared away while the server was out of "
+                    "reach. Take a new snapshot."
                 ) from refusal
             raise
 
@@ -294,9 +316,9 @@ def sweep(
 ) -> list[str]:
     """Drop the tables of this index for which no marker stands any more.
 
-    Those that a reader still holds after so many seconds in all are left, and returned. A reader that has just gone holds
-    its tables until the server has noticed. Whatever else is there is left too: tables that this index did not make, and all
-    of a schema that is not its own.
+    Tables that a reader still holds after `patience_s` seconds in all are left, and returned. A
+    reader that has just gone holds its tables until the server has noticed. Whatever else is there
+    is left too: tables that this index did not make, and all of a schema that is not its own.
     """
     held = []
     end_s = time.monotonic() + patience_s

@@ -1,9 +1,11 @@
-"""A session with a PostgreSQL server, whose refusals come out as errors with a name, and who owns which schema there.
+"""A session with a PostgreSQL server, and who owns which schema there.
 
-A schema belongs to one index. The index says so in a comment on the schema, which it writes in the transaction that makes
-the schema. A schema without that comment is somebody else's and is never touched.
+Refusals of the server come out as errors with a name. A schema belongs to one index. The index says
+so in a comment on the schema, which it writes in the transaction that makes the schema. A schema
+without that comment is somebody else's and is never touched.
 
-The driver is ADBC's, which takes and gives Arrow's columns; it is imported when the first session is opened.
+The driver is ADBC's, which takes and gives Arrow's columns. It is imported when the first session
+is opened.
 """
 
 from __future__ import annotations
@@ -31,22 +33,21 @@ from wavedex.store.databases.server_address import NAME_BYTES_MAX, Address
 from wavedex.store.databases.sql import check_columns, quoted
 
 _AWAY = ("08", "57P", "25P03")
-"""How the states begin in which a connection is of no use any more."""
+"""How the states begin that leave a connection of no use any more."""
 _FULL = ("53100", "53200")
 _TEXT = "22021"
 
 
 @dataclass(frozen=True)
 class Owner:
-    """To which index a schema belongs, as the comment on the schema has it.
-
-    `index` is the identity of the index, and `stamp` tells its folder from a copy of it, which has the same identity.
-    `folder` is where it was when the schema was made, for people to read.
-    """
+    """To which index a schema belongs, as the comment on the schema has it."""
 
     index: str
+    """The identity of the index."""
     stamp: str
+    """Tells the folder of the index from a copy of it, which has the same identity."""
     folder: str
+    """Where the folder was when the schema was made, for people to read."""
 
     def to_text(self) -> str:
         """The comment."""
@@ -55,7 +56,7 @@ class Owner:
 
     @classmethod
     def of(cls, text: str | None) -> Owner | None:
-        """Whom a comment names; None where it is no comment of ours."""
+        """Whom a comment names; None if it is not a comment of ours."""
         try:
             said = json.loads(text or "")
             return cls(str(said["wavedex"]), str(said["stamp"]), str(said["folder"]))
@@ -68,7 +69,10 @@ class Owner:
 
 
 class Refused(PackageFailed):
-    """The server refused something. `state` is its five letters for why, empty where it said nothing at all."""
+    """The server refused something.
+
+    `state` is its five letters for why, empty where it said nothing at all.
+    """
 
     def __init__(self, message: str, state: str = "") -> None:
         super().__init__(message)
@@ -84,15 +88,20 @@ class Refused(PackageFailed):
 
 
 _COUNTING = threading.RLock()
-"""Held while a connection comes or goes: the driver counts those of a database, and two threads at once make it miscount.
+"""Held while a connection comes or goes.
 
-Whoever holds it may meet the end of another session, when what is no longer used is cleared away; so it can be taken twice.
+The driver counts the connections of a database, and two threads at once make it miscount. Whoever
+holds it may meet the end of another session, when what is no longer used is cleared away. So it can
+be taken twice.
 """
 
 
 @cache
 def _database(uri: str) -> Any:
-    """What the driver knows of a database before it connects. To find it out takes twenty times as long as to connect."""
+    """What the driver knows of a database before it connects.
+
+    To find it out takes twenty times as long as to connect.
+    """
     try:
         import adbc_driver_postgresql
     except ImportError as error:
@@ -101,7 +110,7 @@ def _database(uri: str) -> Any:
 
 
 class _Lasting:
-    """Stands for the database where a connection would close it, which others go on using."""
+    """Stands for the database, which a connection would close while others go on using it."""
 
     def close(self) -> None:
         """It stays."""
@@ -204,7 +213,10 @@ class Session:
             raise self._named(error) from error
 
     def owners(self) -> list[Owner | None]:
-        """Nothing where there is no such schema, else one: to whom it belongs, None where that is no index."""
+        """A list of one: to whom the schema belongs, None if that is no index.
+
+        The list is empty where there is no such schema.
+        """
         named = f"nspname = {literal(self.address.schema)}"
         text = (
             f"select obj_description(oid, 'pg_namespace') as said from pg_namespace where {named}"
@@ -212,13 +224,19 @@ class Session:
         return [*map(Owner.of, self.fetch(text).column(0).to_pylist())]
 
     def claim(self, owner: Owner) -> None:
-        """See that the schema belongs to this owner, and make it where there is none. Raises SchemaTaken."""
+        """See that the schema belongs to this owner, and make it where there is none.
+
+        Raises SchemaTaken.
+        """
         found = self.owners() or self._made(owner)
         if not owner.is_same(found[0]):
             raise taken(self.address, owner, found[0])
 
     def _made(self, owner: Owner) -> list[Owner | None]:
-        """Make the schema, with its owner in one transaction; one that another has made meanwhile is left as it is."""
+        """Make the schema, with its owner in one transaction.
+
+        A schema that another has made meanwhile is left as it is.
+        """
         name = self.address.schema
         self.do(f"do $$ begin perform pg_advisory_xact_lock(hashtext({literal(name)})); end $$")
         if not (found := self.owners()):
@@ -255,23 +273,27 @@ class Session:
             return ReadOnly(f"{where} does not allow it ({said}). Connect as a user who may.")
         if state == _TEXT:
             return WriteFailed(
-                f"{where} cannot keep a text with a zero in it; nothing was changed. Make the column one of binary, or "
-                "keep the index in another format."
+                f"{where} cannot keep a text with a zero in it; nothing was changed. Make the "
+                "column one of binary, or keep the index in another format."
             )
         return Refused(
-            f"The PostgreSQL server at {where} refused or did not answer ({said}). See that it runs, can be reached "
-            "and has connections left, and try again; nothing was changed.",
+            f"The PostgreSQL server at {where} refused or did not answer ({said}). See that it "
+            "runs, can be reached and has connections left, and try again; nothing was changed.",
             state,
         )
 
 
 def check_server(address: Address, spec: EntrySpec) -> None:
-    """Raise BadDefinition where the server cannot keep entries like these, PackageFailed where it is not there."""
+    """Raise BadDefinition where the server cannot keep entries like these.
+
+    Raises PackageFailed where the server is not there.
+    """
     check_columns(spec, "PostgreSQL", fold=False)
     for name in spec.schema.names:
         if len(name.encode()) > NAME_BYTES_MAX:
             raise BadDefinition(
-                f"PostgreSQL cuts off the name of the column {name!r}. Use at most {NAME_BYTES_MAX} bytes."
+                f"PostgreSQL cuts off the name of the column {name!r}. Use at most "
+                f"{NAME_BYTES_MAX} bytes."
             )
     with Session(address) as session:
         (encoding,) = (
@@ -279,7 +301,8 @@ def check_server(address: Address, spec: EntrySpec) -> None:
         )
     if encoding != "UTF8":
         raise BadDefinition(
-            f"The database at {address.uri} keeps text in {encoding}. Use one that was created with the encoding UTF8."
+            f"The database at {address.uri} keeps text in {encoding}. Use one that was created "
+            "with the encoding UTF8."
         )
 
 
@@ -295,21 +318,25 @@ def literal(text: str) -> str:
 
 
 def taken(address: Address, owner: Owner | None, found: Owner | None) -> SchemaTaken:
-    """What to say of a schema that belongs to another index, to a folder that was copied, or to nobody that is known."""
+    """What to say of a schema that is not this index's own.
+
+    It may belong to another index, to a folder that was copied, or to nobody that is known.
+    """
     if found is None:
         return SchemaTaken(
-            f"The schema {address.schema} at {address.uri} is there already, and no index has made it. Nothing in it was "
-            "changed. Give a name behind the # that no schema has, or leave the # out: the index then makes a "
-            "schema of its own."
+            f"The schema {address.schema} at {address.uri} is there already, and no index has "
+            "made it. Nothing in it was changed. Give a name behind the # that no schema has, or "
+            "leave the # out: the index then makes a schema of its own."
         )
     if owner is None or owner.index != found.index:
         return SchemaTaken(
-            f"The schema {address.schema} at {address.uri} belongs to another index, which was made in {found.folder}. "
-            "Nothing in it was changed. Give another name behind the #, or leave the # out. If that index is "
-            f"gone, drop the schema first: drop schema {quoted(address.schema)} cascade."
+            f"The schema {address.schema} at {address.uri} belongs to another index, which was "
+            f"made in {found.folder}. Nothing in it was changed. Give another name behind the #, "
+            "or leave the # out. If that index is gone, drop the schema first: drop schema "
+            f"{quoted(address.schema)} cascade."
         )
     return SchemaTaken(
-        f"{owner.folder} is a copy, and its tables in the schema {address.schema} belong to the index that it was copied "
-        f"from, which was made in {found.folder}. Nothing was changed. Give this one tables of its own, once: "
-        f"migrate(format={address.uri!r})."
+        f"{owner.folder} is a copy, and its tables in the schema {address.schema} belong to the "
+        f"index that it was copied from, which was made in {found.folder}. Nothing was changed. "
+        f"Give this one tables of its own, once: migrate(format={address.uri!r})."
     )

@@ -1,12 +1,12 @@
 """Columns in the four types that every database has: whole numbers, floats, text and bytes.
 
-For packages that know fewer types than Arrow. What is stored compares as the column itself does, so that a package's own
-index finds a key, a range of keys and a span of time:
+This is for packages that know fewer types than Arrow. What is stored compares as the column itself
+does, so that a package's own index finds a key, a range of keys and a span of time:
 
-- integers, booleans, dates, times, timestamps and durations are the number that Arrow stores; of 64-bit numbers without a
-  sign 2**63 is taken away, so that they fit;
-- decimals of up to 18 digits are their unscaled number; wider ones the bytes of that, the highest first, with the bit of
-  the sign turned over;
+- integers, booleans, dates, times, timestamps and durations are the number that Arrow stores; from
+  64-bit numbers without a sign 2**63 is taken away, so that they fit;
+- decimals of up to 18 digits are their unscaled number; wider ones are the bytes of that number,
+  the highest first, with the bit of the sign turned over;
 - floats are 64-bit floats, text is text, binary is bytes, and a dictionary is its values.
 
 Everything comes back as it was, bit for bit. Nested types have no place here and are refused.
@@ -34,7 +34,10 @@ _DIGITS_OF_A_NUMBER = 18
 
 
 def simple_type(kind: pa.DataType) -> pa.DataType | None:
-    """In which type values of a type are stored: int64, float64, a string or a binary one; None where in none."""
+    """The type in which values of a type are stored; None if there is none.
+
+    It is int64, float64, a string or a binary one.
+    """
     if pt.is_dictionary(kind):
         return simple_type(kind.value_type)
     if pt.is_floating(kind):
@@ -55,8 +58,8 @@ def check_simple(spec: EntrySpec, package: str) -> None:
     for field in spec.schema:
         if simple_type(field.type) is None:
             raise BadDefinition(
-                f"Column {field.name!r} of type {field.type} cannot be kept in {package}. Cast it to a plainer "
-                "type, leave it out with include=, or use format='arrow'."
+                f"Column {field.name!r} of type {field.type} cannot be kept in {package}. Cast it "
+                "to a plainer type, leave it out with include=, or use format='arrow'."
             )
 
 
@@ -118,7 +121,10 @@ def restored_batch(schema: pa.Schema, columns: Sequence[pa.Array]) -> pa.RecordB
 
 
 def to_values(column: pa.Array) -> list[Any]:
-    """A stored column as Python's own numbers, text and bytes. A NaN is its eight bytes, the highest first."""
+    """A stored column as Python's own numbers, text and bytes.
+
+    A NaN is its eight bytes, the highest first.
+    """
     kind = column.type
     if has_bytes(kind):
         values = _texts(column)
@@ -163,7 +169,7 @@ def _float(value: Any) -> float:
 
 
 def _texts(column: pa.Array) -> list[Any]:
-    """The values of a text or binary column, those of nulls of any content."""
+    """The values of a text or binary column; where there is a null, anything."""
     bounds = offsets_of(column).tolist()
     first, last = bounds[0], bounds[-1]
     data = bytes(memoryview(column.buffers()[2] or b"")[first:last])
@@ -221,7 +227,10 @@ def _decimal_bytes(column: pa.Array, kind: pa.DataType) -> npt.NDArray[Any]:
 
 
 def _fixed_bytes(column: pa.Array, width: int) -> npt.NDArray[np.uint8]:
-    """Values of one length in rows, anything where there is a null. Raises ValueError where one has another length."""
+    """Values of one length in rows, anything where there is a null.
+
+    Raises ValueError where one has another length.
+    """
     filled = column.fill_null(b"\0" * width) if column.null_count else column
     data = b"".join(_texts(filled))
     return np.frombuffer(bytearray(data), np.uint8).reshape(len(column), width)

@@ -1,10 +1,12 @@
-"""A part in a package that speaks SQL: a table of the entries, in simple types, with an index on key and time.
+"""A part in a package that speaks SQL: a table of the entries, with an index on key and time.
 
-Each row has a number, from 0 in the order in which rows were added, and a part shows the rows below its count. What a
-writer adds therefore comes into sight only with the part that counts it: a reader of an earlier one never asks for it, and
-what a write left behind that was never committed is seen by nobody, until the next write removes it.
+The entries are in simple types. Each row has a number, from 0 in the order in which rows were
+added, and a part shows the rows below its count. So what a writer adds comes into sight only with
+the part that counts it. A reader of an earlier part never asks for it. What was left behind by a
+write that was never committed is seen by nobody, until the next write removes it.
 
-Rows are read a piece at a time by their numbers, so that no query is open for longer than one piece takes.
+Rows are read a piece at a time by their numbers, so that no query is open for longer than one piece
+takes.
 """
 
 from __future__ import annotations
@@ -46,7 +48,7 @@ def quoted(name: str) -> str:
 
 
 def aliases(names: Sequence[str], count: int) -> list[str]:
-    """So many names for values in a query that no column has, however its letters are read."""
+    """Names for values in a query, which no column has, however its letters are read."""
     stem = "wanted_"
     while any(name.lower().startswith(stem) for name in names):
         stem += "_"
@@ -64,14 +66,14 @@ def check_columns(spec: EntrySpec, package: str, fold: bool) -> None:
         known = name.lower() if fold else name
         if known in seen or "\0" in name:
             raise BadDefinition(
-                f"{package} cannot have a column {name!r} beside the others: its name is taken, if only in other "
-                "letters. Rename it, or leave it out with include=."
+                f"{package} cannot have a column {name!r} beside the others: its name is taken, "
+                "if only in other letters. Rename it, or leave it out with include=."
             )
         seen.add(known)
 
 
 def numbered(spec: EntrySpec, batch: pa.RecordBatch, first: int) -> tuple[pa.RecordBatch, int]:
-    """Rows as they are stored, with their numbers in front, and the hash of what will come back of them."""
+    """Rows as they are stored, numbers in front, and the hash of what will come back of them."""
     stored = simple_batch(spec, batch)
     content = content_of(hash_rows(restored_batch(spec.schema, stored.columns)))
     numbers = to_arrow(np.arange(first, first + batch.num_rows, dtype=np.int64))
@@ -80,7 +82,7 @@ def numbered(spec: EntrySpec, batch: pa.RecordBatch, first: int) -> tuple[pa.Rec
 
 
 def write_version(files: AnyFiles, stem: str, rows: int, content: int) -> FileRef:
-    """Write the small file by whose name a version of a part that grows is known. ENSURES: it lasts."""
+    """Write the small file whose name tells a version of a part that grows. ENSURES: it lasts."""
     text = f'{{"rows":{rows},"content":"{content:016x}"}}\n'
     ref = files.create(f"{stem}.part", lambda sink: sink.write(text.encode()))
     files.sync(ref.name)
@@ -96,13 +98,16 @@ class SqlShard(Shard):
     ) -> list[pa.Array]:
         """Some columns, as they are stored, of the rows that pass all tests.
 
-        The tests have marks (`_mark`) in the places of `values`, each a column of one row. Without values the rows come in
-        the order of their numbers.
+        The tests have marks (`_mark`) in the places of `values`, each a column of one row. Without
+        values the rows come in the order of their numbers.
         """
 
     @abstractmethod
     def _ask_keys(self, keys: Sequence[pa.Array], tests: Sequence[str]) -> list[pa.Array]:
-        """All columns of the rows with one of some keys, whose columns are given, that pass all tests."""
+        """All columns of the rows that have one of some keys and pass all tests.
+
+        `keys` are the columns of these keys.
+        """
 
     @property
     @abstractmethod
@@ -171,7 +176,10 @@ class SqlShard(Shard):
         return [*map(quoted, self.spec.key_names)]
 
     def _shown(self, within: Range | None) -> list[str]:
-        """The rows that count. The sign keeps a planner from going by the numbers rather than by the key."""
+        """The rows that count.
+
+        The sign keeps a planner from going by the numbers rather than by the key.
+        """
         return [f"+{quoted(ROW)} < {self.part.rows}", *self._inside(within)]
 
     def _inside(self, within: Range | None) -> list[str]:

@@ -1,15 +1,18 @@
 """The SQLite package: a part is a SQLite database of one table, with an index on key and time.
 
-There are two kinds of part. One that never changes is a file that nobody locks: it is opened as immutable, so that it can
-be read from a read-only disk, and it has a checksum. One that grows is a database in WAL mode, in which readers and a
-writer do not wait for each other: a reader asks for the rows below its count and holds nothing between two queries, and a
-writer's rows go into the write-ahead log, which SQLite syncs before the write returns. The log and its index in shared
-memory are files next to the database; a part names them, so that they stay for as long as the database does.
+There are two kinds of part. A part that never changes is a file that nobody locks. It is opened as
+immutable, so that it can be read from a read-only disk, and it has a checksum. A part that grows is
+a database in WAL mode, in which readers and a writer do not wait for each other. A reader asks for
+the rows below its count and holds nothing between two queries. A writer's rows go into the
+write-ahead log, which SQLite syncs before the write returns. The log and its index in shared memory
+are files next to the database. A part names them, so that they stay for as long as the database
+does.
 
-SQLite can delete rows, but under a reader who holds an earlier commit; so as a package of ours it has no deletion.
+SQLite can delete rows, but would take them from under a reader who holds an earlier commit. So as a
+package of ours it has no deletion.
 
-Other descriptors of a database in WAL mode would drop the locks of this process when they are closed, so a part that grows
-is not opened by any other means once it was handed out.
+Other descriptors of a database in WAL mode would drop the locks of this process when they are
+closed. So a part that grows is not opened by any other means once it was handed out.
 """
 
 from __future__ import annotations
@@ -76,7 +79,10 @@ BUSY_S = 60.0
 
 
 def build_sqlite(files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, held: Slots) -> Part:
-    """Write the entries as a database that never changes. REQUIRES: at least one row. ENSURES: it lasts."""
+    """Write the entries as a database that never changes.
+
+    REQUIRES: at least one row. ENSURES: it lasts.
+    """
     batch = sort_rows(spec, entries).batch
     ref, _ = _write(files, spec, f"{stem}.sqlite", batch)
     checksum = xxhash.xxh64(files.map(ref)).hexdigest()
@@ -89,6 +95,7 @@ class SqliteUpdates(Updatable):
     """Databases that are added to."""
 
     site: Site
+    """What is known where parts are changed."""
 
     def build(self, stem: str, batch: pa.RecordBatch, held: Slots) -> Part:
         files, spec = self.site.files, self.site.spec
@@ -152,9 +159,11 @@ class SqliteShard(SqlShard):
         files.size(self._rows_name)  # Raises FileNotFoundError, which SQLite would not.
         self._turn = threading.Lock()
         self._path = Path(files.path(self._rows_name))
-        # Closed when nobody holds it any more, without a line of Python: an interrupt that came in one would be lost.
+        # Closed when nobody holds it any more, without a line of Python: an interrupt that came in
+        # one would be lost.
         self._database = _connect(files, self._rows_name, self.how)
-        # The first query opens all that belongs to the database, so that it stays readable without its names.
+        # The first query opens all that belongs to the database, so that it stays readable without
+        # its names.
         last = self._fetch(f"select max({quoted(ROW)}) from {TABLE}")[0][0]
         if last is None or last < part.rows - 1:
             files.size(self._rows_name)
@@ -182,7 +191,8 @@ class SqliteShard(SqlShard):
             # The order of the tables is kept by "cross join": keys are looked up, not rows.
             text = (
                 f"with wanted({', '.join(wanted)}) as (values {', '.join([row] * len(some))}) "
-                f"select {columns} from wanted cross join {TABLE} on {matches} where {' and '.join(tests)}"
+                f"select {columns} from wanted cross join {TABLE} on {matches} where "
+                f"{' and '.join(tests)}"
             )
             found += self._fetch(text, [*chain.from_iterable(some)])
         return self._columns(names, found)
@@ -225,7 +235,8 @@ def check_sqlite(spec: EntrySpec) -> None:
             _create(database, spec)
     except sqlite3.Error as error:
         raise BadDefinition(
-            f"SQLite refuses a table of these columns ({error}). Use fewer columns, or format='arrow'."
+            f"SQLite refuses a table of these columns ({error}). Use fewer columns, or "
+            "format='arrow'."
         ) from error
 
 
@@ -238,7 +249,8 @@ def _write(
 
     def fill(path: Path) -> int:
         with _writing(path) as database:
-            # Nobody knows the file yet: what is half-written when the machine goes down is a file without a name.
+            # Nobody knows the file yet: what is half-written when the machine goes down is a file
+            # without a name.
             database.execute("pragma journal_mode = off")
             database.execute("pragma synchronous = off")
             database.execute("begin")
@@ -322,8 +334,8 @@ def _check_beside(files: AnyFiles, name: str) -> None:
         files.path(f"{name}-{role}")
     if files.exists(f"{name}-journal"):
         raise NotOurs(
-            f"{name}-journal is none of the files that Wavedex leaves beside a database. Restore the folder from a copy "
-            "of your own, or build the index anew from its source."
+            f"{name}-journal is none of the files that Wavedex leaves beside a database. Restore "
+            "the folder from a copy of your own, or build the index anew from its source."
         )
 
 
@@ -360,8 +372,8 @@ def _named_errors(path: Path, how: str) -> Iterator[None]:
 def _not_opened(path: Path, how: str, error: sqlite3.Error) -> Exception:
     """Why the system did not let SQLite open a file, which SQLite does not tell.
 
-    Rights are looked at, since they stay as they are. How many files are open does not: other threads have closed some.
-    Raises FileNotFoundError where the file is gone.
+    Rights are looked at, since they stay as they are. The number of open files does not stay: other
+    threads have closed some. Raises FileNotFoundError where the file is gone.
     """
     with contextlib.suppress(PermissionError):
         path.stat()
@@ -373,17 +385,21 @@ def _not_opened(path: Path, how: str, error: sqlite3.Error) -> Exception:
         may = all(os.access(each, os.R_OK | os.W_OK) for each in used)
     if may:
         return DiskFailed(
-            f"SQLite cannot open {path.name} ({error}), though this user may; nothing was changed. If too many files are "
-            "open in this process, raise the limit (ulimit -n), or use fewer shards and sub-indexes."
+            f"SQLite cannot open {path.name} ({error}), though this user may; nothing was "
+            "changed. If too many files are open in this process, raise the limit (ulimit -n), or "
+            "use fewer shards and sub-indexes."
         )
     return ReadOnly(
-        f"SQLite may not open {path.name} ({error}). Use the index as a user who may write to its folder: a database "
-        "that grows is not even read without that."
+        f"SQLite may not open {path.name} ({error}). Use the index as a user who may write to its "
+        "folder: a database that grows is not even read without that."
     )
 
 
 def _has_room(path: Path) -> bool:
-    """Whether a file beside this one may grow past its size: SQLite does not tell why the system refused a write."""
+    """Whether a file beside this one may grow past its size.
+
+    SQLite does not tell why the system refused a write.
+    """
     try:
         beside = [path, path.with_name(f"{path.name}-wal")]
         largest = max(each.stat().st_size for each in beside if each.exists())

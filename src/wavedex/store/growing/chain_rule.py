@@ -1,24 +1,28 @@
-"""The rule of the chained store: how many buckets a key has, how large they are, and when they are joined.
+"""The rule of the chained store: number and size of a key's buckets, and when they are joined.
 
-The size of a key's buckets follows the number of its entries, so that hot and cold keys have about as many. Sizes are those
-of one series (`wavedex.store.room`).
+The size of a key's buckets follows the number of its entries, so hot and cold keys have about as
+many buckets. Sizes are those of one series (`wavedex.store.room`).
 
-1. A key that is new gets buckets of the least size of which `per_key` hold its entries. All but its last are full.
-2. Entries that are added to a key are merged with its last bucket, unless that is full. What this makes is cut into
-   buckets of the size that the last bucket had, and these stand behind the key's other buckets, which stay as they are. The
-   same is done with what is left of buckets that lost entries from their middle.
-3. A key that would then have more than twice `per_key` buckets, rounded up, is *crowded*: its new buckets are of the size
-   that its entries ask for now, as if it were new, and all its buckets that have at most half as many entries are joined
-   to them.
-4. A key whose buckets would then have more than four times the room that it would get if it were new is *roomy*: all its
-   entries go into new buckets, of the size that they ask for now.
+1. A key that is new gets buckets of the least size of which `per_key` hold its entries. All but its
+   last are full.
+2. Entries that are added to a key are merged with its last bucket, unless that is full. The result
+   is cut into buckets of the size that the last bucket had. These stand behind the key's other
+   buckets, which stay as they are. The same is done with what is left of buckets that lost entries
+   from their middle.
+3. A key that would then have more than twice `per_key` buckets, rounded up, is *crowded*. Its new
+   buckets are of the size that its entries ask for now, as if it were new. All its buckets with at
+   most half that many entries are joined to them.
+4. A key is *roomy* if its buckets would then have more than four times the room that it would get
+   if it were new. All its entries go into new buckets, of the size that they ask for now.
 
-So no key ever has more than ceil(2 * per_key) buckets: let it have c entries and s be the size that they ask for, at least
-c / per_key. A crowded key keeps buckets with more than s / 2 entries each, fewer than twice the entries in them over s, and
-gets fewer than one bucket more than the entries of all others over s. Together they are fewer than 2 * c / s + 1.
+So no key ever has more than ceil(2 * per_key) buckets. Let it have c entries, and let s be the size
+that they ask for, at least c / per_key. A crowded key keeps buckets with more than s / 2 entries
+each. There are fewer of these than twice the entries in them over s. The key gets new buckets for
+its other entries: fewer than those entries over s, plus one. In all it has fewer than 2 * c / s + 1
+buckets.
 
-By the same count a key that was just crowded takes at least s / 2 entries more before it is crowded again, so that joining
-copies a few entries for each that is added. Knows neither files nor keys.
+By the same count, a key that was just crowded takes at least s / 2 entries more before it is
+crowded again. So joining copies a few entries for each that is added. Knows neither files nor keys.
 """
 
 from __future__ import annotations
@@ -31,31 +35,36 @@ from wavedex.store.directory import I64, Bools
 from wavedex.store.room import Sizes
 
 ROOMY = 4
-"""How many times the room of a new key a key may have: that of two sizes of a series that doubles, so that a key whose
-entries go up and down by half is left alone."""
+"""How many times the room of a new key a key may have.
+
+That is two sizes of a series that doubles, so that a key whose entries go up and down by half is
+left alone.
+"""
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What an update asks of chains.
-
-    For each key the first of its buckets, and at the end their number (`starts`), how many entries arrive for it, and
-    whether it is `touched` at all; for each bucket its size, how many of its entries are still there (`living`), and
-    whether it has to be written anew in any case (`loose`).
-    """
+    """What an update asks of chains."""
 
     starts: I64
+    """For each key its first bucket, and at the end the number of buckets."""
     arriving: I64
+    """For each key how many entries arrive for it."""
     touched: Bools
+    """For each key whether it is touched at all."""
     sizes: I64
+    """For each bucket its size."""
     living: I64
+    """For each bucket how many of its entries are still there."""
     loose: Bools
+    """For each bucket whether it has to be written anew in any case."""
 
 
 def plan_buckets(series: Sizes, asked: Asked) -> tuple[Bools, I64]:
     """Which buckets are written anew, and of what size each key's new buckets are.
 
-    ENSURES: all that are loose are among the first, if anything of them is left, and none of a key that is not touched.
+    ENSURES: loose buckets are written anew if anything of them is left. Buckets of a key that is
+    not touched never are.
     """
     starts, living = asked.starts, asked.living
 
@@ -83,7 +92,10 @@ def plan_buckets(series: Sizes, asked: Asked) -> tuple[Bools, I64]:
 
 
 def cut(counts: I64, sizes: I64) -> tuple[I64, I64, I64]:
-    """So many entries of each key in buckets of a size: for each bucket its key, its size and how many it gets."""
+    """Cut each key's count of entries into buckets of its size.
+
+    Returns for each bucket its key, its size and how many entries it gets.
+    """
     lengths = _buckets(counts, sizes)
     owners = np.repeat(np.arange(len(counts)), lengths)
     filled = sizes[owners]
@@ -93,5 +105,5 @@ def cut(counts: I64, sizes: I64) -> tuple[I64, I64, I64]:
 
 
 def _buckets(counts: I64, sizes: I64) -> I64:
-    """How many buckets of a size hold so many entries."""
+    """How many buckets of a size hold each count of entries."""
     return -(-counts // sizes)

@@ -1,9 +1,10 @@
-"""Updates of chains: the next version of a chained shard, written into room that no reader looks at.
+"""Updates of chains: the next version of a chained shard, in room that no reader looks at.
 
-A bucket that gets entries, or loses some from its middle, is copied, in order, into other room, and its own is freed; which
-others are joined with it is the rule of `wavedex.store.growing.chain_rule`. Entries that leave from either end of a bucket are only
-shown no more, and a bucket of which nothing is left is freed. How all this gets into the files, and when the shard is
-written anew instead, is said in `wavedex.store.growing.grower`.
+A bucket that gets entries, or loses some from its middle, is copied, in order, into other room, and
+its own is freed. Which others are joined with it is the rule of `wavedex.store.growing.chain_rule`.
+Entries that leave from either end of a bucket are only shown no more. A bucket of which nothing is
+left is freed. `wavedex.store.growing.grower` says how all this gets into the files, and when the
+shard is written anew instead.
 """
 
 from __future__ import annotations
@@ -33,20 +34,25 @@ from wavedex.store.sorter import SortedRows, sort_rows
 
 @dataclass(frozen=True)
 class _Change:
-    """What an update asks of a shard.
-
-    `chains` has all keys there are then, new ones without a bucket, and what is still shown of each bucket, of which so
-    many records are `living`. The dead between living ones lie at `holes`; their buckets are `loose`, to be written anew,
-    as are those to which records are added: `added`, of the keys at the places `owners`.
-    """
+    """What an update asks of a shard."""
 
     chains: Chains
+    """All keys there are then, and what is still shown of each bucket. New keys have no bucket."""
     touched: Bools
+    """For each key whether it is touched at all."""
     living: I64
+    """For each bucket how many of its records are living."""
     loose: Bools
+    """For each bucket whether it is to be written anew.
+
+    It is if dead records lie between living ones, or if records are added to it.
+    """
     holes: I64
+    """The positions of the dead records that lie between living ones."""
     owners: I64
+    """For each added record the place of its key."""
     added: Records
+    """The records that are added."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +65,8 @@ class Chainer(Grower):
     def add(self, part: Part, stem: str, batch: pa.RecordBatch, slots: Slots) -> Part:
         """The part with the rows of `batch` added. REQUIRES: at least one row.
 
-        COST: the buckets that get rows, those that are joined with them, and the directory are written.
+        COST: the buckets that get rows, those that are joined with them, and the directory are
+        written.
         """
         shard = self._open(ChainedShard, part)
         held = part.held | slots
@@ -85,10 +92,12 @@ class Chainer(Grower):
         return Part(STORE, refs, held, held, part.rows + batch.num_rows, content)
 
     def delete(self, part: Part, stem: str, dead: Range, slots: Slots) -> Part | None:
-        """The part without the rows whose ordinals lie in `dead`, which are those of `slots`; None if none is left.
+        """The part without the rows whose ordinals lie in `dead`; None if none is left.
 
-        COST: the ends of all buckets and those buckets that have such rows are read; what is copied is joined, or has dead
-        in its middle.
+        These are the rows of `slots`.
+
+        COST: the ends of all buckets are read, and the buckets that have such rows. Buckets are
+        copied if they are joined, or have dead in their middle.
         """
         shard = self._open(ChainedShard, part)
         held = part.held - slots
@@ -102,7 +111,8 @@ class Chainer(Grower):
     def remove(self, part: Part, stem: str, doomed: pa.RecordBatch) -> Part | None:
         """The part without the rows of `doomed`, each taken out once; None if none is left.
 
-        COST: the chains of their keys are read; buckets are copied where rows leave from the middle, or are joined.
+        COST: the chains of their keys are read. Buckets are copied if rows leave from their middle,
+        or if they are joined.
         """
         shard = self._open(ChainedShard, part)
         rows = sort_rows(self.spec, Pieces.of(doomed))
@@ -121,7 +131,10 @@ class Chainer(Grower):
     def _without(
         self, shard: ChainedShard, stem: str, left: Part, near: I64, dies: Bools
     ) -> Part | None:
-        """The part `left` without those records of the buckets `near` that die. REQUIRES: at least one does."""
+        """The part `left` without those records of the buckets `near` that die.
+
+        REQUIRES: at least one does.
+        """
         positions = shard.buckets.take(near).positions()
         dead = shard.records[positions[dies]]
         if len(dead) == left.rows:
@@ -164,7 +177,10 @@ class Chainer(Grower):
 
 
 def _gather(shard: ChainedShard, change: _Change, anew: I64) -> tuple[Records, I64]:
-    """The living records of buckets that are written anew and those that are added, by key and time, and their keys."""
+    """The living records of buckets that are written anew, and those that are added.
+
+    They come by key and time. Returns them and their keys.
+    """
     old = change.chains.buckets.take(anew)
     sources = old.positions()
     owners = np.repeat(change.chains.owners[anew], old.counts)
@@ -178,7 +194,10 @@ def _gather(shard: ChainedShard, change: _Change, anew: I64) -> tuple[Records, I
 
 
 def _link(keys: pa.Array, owners: I64, buckets: Buckets) -> Chains:
-    """The buckets of the keys at the places `owners` as chains, each in the order given; keys without one are left out."""
+    """The buckets of the keys at the places `owners` as chains, each in the order given.
+
+    Keys without a bucket are left out.
+    """
     lengths = np.bincount(owners, minlength=len(keys))
     some = np.flatnonzero(lengths)
     return Chains(
@@ -192,9 +211,13 @@ def _starts(lengths: I64) -> I64:
 
 
 def _shrink(buckets: Buckets, near: I64, dies: Bools) -> tuple[Buckets, I64, I64]:
-    """The buckets without the dead at both ends, how many live in each, and the positions of the dead between living ones.
+    """Take the dead from both ends of buckets.
 
-    REQUIRES: `dies` has all records of the buckets `near`, one after the other, of which there is at least one.
+    Returns the buckets without these, how many live in each, and the positions of the dead between
+    living ones.
+
+    REQUIRES: `dies` has all records of the buckets `near`, one after the other. There is at least
+    one such bucket.
     """
     some = buckets.take(near)
     starts = np.cumsum(some.counts) - some.counts
@@ -211,7 +234,10 @@ def _shrink(buckets: Buckets, near: I64, dies: Bools) -> tuple[Buckets, I64, I64
 
 
 def _near(shard: ChainedShard, rows: SortedRows) -> I64:
-    """The buckets that may have some of the rows: those of their keys in which the ordinals are near enough."""
+    """The buckets that may have some of the rows.
+
+    These are the buckets of their keys in which the ordinals are near enough.
+    """
     ordinals = shard.spec.ordinals(rows.batch)
     places = shard.find_many(rows.keys(shard.spec), rows.hashes)
     found = places >= 0

@@ -1,12 +1,14 @@
-"""The chained store: several buckets of a fixed size to a key, each sorted by time, updated without touching the others.
+"""The chained store: several buckets of a fixed size to a key, each sorted by time.
 
-A key's buckets are its chain (NoRebuild, Section 4.1 of the paper on variable lifetimes). A bucket is sorted by the order
-column, so what expires leaves its front; it is copied when entries are added to it, never appended to. A directory has
-the sorted keys, the first bucket of each (`starts`, and at the end the number of buckets), and the buckets, chain by chain.
-A probe is one look into it and one gather over the buckets of the chain.
+A bucket is updated without touching the others. A key's buckets are its chain (NoRebuild, Section
+4.1 of the paper on variable lifetimes). A bucket is sorted by the order column, so what expires
+leaves its front. It is copied when entries are added to it, never appended to. A directory has the
+sorted keys, the first bucket of each (`starts`, and at the end the number of buckets), and the
+buckets, chain by chain. A probe is one look into it and one gather over the buckets of the chain.
 
-How many buckets a chain has, and of what size, is the rule of `wavedex.store.growing.chain_rule`; what it shares with other stores that
-grow is in `wavedex.store.growing.shard`; updates are made by `wavedex.store.growing.chain_updates`.
+The rule of `wavedex.store.growing.chain_rule` says how many buckets a chain has, and of what size.
+What all stores that grow share is in `wavedex.store.growing.shard`. Updates are made by
+`wavedex.store.growing.chain_updates`.
 """
 
 from __future__ import annotations
@@ -36,11 +38,14 @@ STORE = "chained"
 
 @dataclass(frozen=True)
 class Chains:
-    """Sorted keys, the first bucket of each and at the end the number of buckets, and the buckets, chain by chain."""
+    """The keys of a shard and their buckets."""
 
     keys: pa.Array
+    """The keys, sorted."""
     starts: I64
+    """The first bucket of each key, and at the end the number of buckets."""
     buckets: Buckets
+    """The buckets, chain by chain."""
 
     @property
     def lengths(self) -> I64:
@@ -107,7 +112,10 @@ class ChainedShard(GrowingShard):
 def build_chained(
     files: AnyFiles, spec: EntrySpec, sizes: Sizes, stem: str, batch: pa.RecordBatch, held: Slots
 ) -> Part:
-    """Write the entries in buckets of the sizes that their keys ask for. REQUIRES: at least one row."""
+    """Write the entries in buckets of the sizes that their keys ask for.
+
+    REQUIRES: at least one row.
+    """
     rows = sort_rows(spec, Pieces.of(batch))
     owners, room, filled = cut(rows.counts, sizes.of_buckets(rows.counts))
     ends = np.cumsum(room)

@@ -1,9 +1,11 @@
-"""The contiguous store: one bucket to a key, with room to grow, updated in place, visible to readers without a lock.
+"""The contiguous store: one bucket to a key, with room to grow, updated in place.
 
-New records stand behind the last one of their bucket, so a bucket is one run, and a probe reads one place. A directory has
-one bucket for each of its keys, in their order.
+Readers see updates without a lock. New records stand behind the last one of their bucket, so a
+bucket is one run, and a probe reads one place. A directory has one bucket for each of its keys, in
+their order.
 
-What it shares with other stores that grow is in `wavedex.store.growing.shard`; updates are made by `wavedex.store.growing.inplace`.
+What all stores that grow share is in `wavedex.store.growing.shard`. Updates are made by
+`wavedex.store.growing.inplace`.
 """
 
 from __future__ import annotations
@@ -43,7 +45,10 @@ class ContiguousShard(GrowingShard):
 def build_contiguous(
     files: AnyFiles, spec: EntrySpec, stem: str, batch: pa.RecordBatch, held: Slots
 ) -> Part:
-    """Write the entries packed: no bucket has room to grow until it first does. REQUIRES: at least one row."""
+    """Write the entries packed: no bucket has room to grow until it first does.
+
+    REQUIRES: at least one row.
+    """
     rows = sort_rows(spec, Pieces.of(batch))
     buckets = Buckets(rows.starts, rows.counts, np.zeros_like(rows.starts), rows.counts)
     records, heap = RecordFormat(spec).encode(rows.batch, 0)

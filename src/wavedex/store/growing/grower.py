@@ -1,10 +1,12 @@
-"""How the next version of a shard that grows in place is written: into room that no reader looks at.
+"""Writes the next version of a shard that grows in place, into room that no reader looks at.
 
-Room comes from what earlier commits freed, once no kept manifest shows it any more, and else from the end of the file.
-Nothing that a published directory shows is overwritten, so a crash at any point leaves the old version whole. When more
-than half of the records or of the heap are dead, an update writes the shard anew instead.
+Room comes from what earlier commits freed, once no kept manifest shows it any more, and else from
+the end of the file. Nothing that a published directory shows is overwritten, so a crash at any
+point leaves the old version whole. When more than half of the records or of the heap are dead, an
+update writes the shard anew instead.
 
-Which buckets move, and to room of what size, is for each store to say (`wavedex.store.growing.inplace`, `wavedex.store.growing.chain_updates`).
+Each store says which buckets move, and to room of what size (`wavedex.store.growing.inplace`,
+`wavedex.store.growing.chain_updates`).
 """
 
 from __future__ import annotations
@@ -32,24 +34,28 @@ from wavedex.store.room import FreeRoom, Sizes
 S = TypeVar("S", bound=GrowingShard)
 
 WASTE_MAX = 0.5
-"""The share of a file that may be dead before the shard is written anew: each byte is then copied at most twice."""
+"""The share of a file that may be dead before the shard is written anew.
+
+Each byte is then copied at most twice.
+"""
 WASTE_LEAST_BYTES = 1 << 16
-"""Files smaller than this are not worth it."""
+"""Smaller files are not worth writing anew."""
 
 
 @dataclass(frozen=True)
 class Grower(Updatable):
-    """Makes the next version of shards in place.
-
-    `commit` is the number of the commit that will publish it, `oldest_kept` that of the oldest manifest that is still
-    kept or held by a reader.
-    """
+    """Makes the next version of shards in place."""
 
     files: AnyFiles
+    """The files of the index."""
     spec: EntrySpec
+    """The columns of its entries."""
     sizes: Sizes
+    """The sizes that room may have."""
     commit: int
+    """The number of the commit that will publish the next version."""
     oldest_kept: int
+    """The number of the oldest manifest that is still kept or held by a reader."""
 
     @classmethod
     def at(cls, site: Site) -> Self:
@@ -60,9 +66,10 @@ class Grower(Updatable):
         return copy_growing(self.files, stem, part)
 
     def _open(self, kind: type[S], part: Part) -> S:
-        """A part of which the next version is made. Raises Damaged where its directory is not what was written.
+        """A part of which the next version is made.
 
-        The next directory is made of it. Records are moved as they lie, and `content` goes on telling what they were.
+        Raises Damaged where its directory is not what was written: the next directory is made of
+        it. Records are moved as they lie, and `content` goes on telling what they were.
         """
         shard = kind(self.files, self.spec, part)
         if findings := [*shard.checksum_findings()]:
@@ -70,7 +77,10 @@ class Grower(Updatable):
         return shard
 
     def _take_room(self, sizes: I64, free: FreeRoom, tail: int) -> tuple[I64, FreeRoom, int]:
-        """Room for each size, what is left of the free room, and how many records a file of `tail` records then has."""
+        """Take room for each size, from the free room or behind a file of `tail` records.
+
+        Returns the places, what is left of the free room, and how many records the file then has.
+        """
         places, left = free.take(sizes, self.oldest_kept)
         fresh = places < 0
         ends = np.cumsum(sizes[fresh])
@@ -78,7 +88,10 @@ class Grower(Updatable):
         return places, left, tail + (int(ends[-1]) if len(ends) else 0)
 
     def _free_room(self, free: FreeRoom, buckets: Buckets) -> FreeRoom:
-        """With the room of buckets that are given up. Of room of any size, the largest size of the series is used again."""
+        """With the room of buckets that are given up.
+
+        Of room of any size, the largest size of the series is used again.
+        """
         return free.free(buckets.rooms, self.sizes.at_most(buckets.sizes), self.commit)
 
     def _write_into(
@@ -103,7 +116,10 @@ class Grower(Updatable):
 
 
 def check_rows(shard: GrowingShard, *pieces: pa.RecordBatch) -> None:
-    """Raise Damaged unless these are all rows as they were written: they are to be written anew, with a hash of their own."""
+    """Raise Damaged unless these are all rows as they were written.
+
+    They are to be written anew, with a hash of their own.
+    """
     if findings := [*shard.row_findings(concat(pieces))]:
         raise Damaged(findings)
 
@@ -122,7 +138,8 @@ def is_wasteful(shard: GrowingShard) -> bool:
 def with_keys(shard: GrowingShard, keys: pa.Array, hashes: U64) -> tuple[pa.Array, I64, I64]:
     """The keys of a shard together with some that it may not have.
 
-    Returns all of them sorted; for each its place before, where the new ones stood behind the old; and where `keys` are.
+    Returns all of them, sorted; the place of each before, where the new ones stood behind the old;
+    and where `keys` are.
     """
     places = shard.find_many(keys, hashes)
     absent = places < 0

@@ -1,8 +1,9 @@
-"""Updates in place: the next version of a contiguous shard, written into room that no reader looks at.
+"""Updates in place: the next version of a contiguous shard, in room that no reader looks at.
 
-New entries go behind the last one of their bucket; a bucket whose room is used up moves to larger room, and one that has
-lost most of its entries to smaller room (CONTIGUOUS). A deletion moves the front of a bucket forwards. How all this gets
-into the files, and when the shard is written anew instead, is said in `wavedex.store.growing.grower`.
+New entries go behind the last one of their bucket. A bucket whose room is used up moves to larger
+room, and one that has lost most of its entries to smaller room (CONTIGUOUS). A deletion moves the
+front of a bucket forwards. `wavedex.store.growing.grower` says how all this gets into the files,
+and when the shard is written anew instead.
 """
 
 from __future__ import annotations
@@ -67,7 +68,10 @@ class Updater(Grower):
         return Part(STORE, refs, held, held, part.rows + batch.num_rows, content)
 
     def delete(self, part: Part, stem: str, dead: Range, slots: Slots) -> Part | None:
-        """The part without the rows whose ordinals lie in `dead`, which are those of `slots`; None if none is left."""
+        """The part without the rows whose ordinals lie in `dead`; None if none is left.
+
+        These are the rows of `slots`.
+        """
         shard = self._open(ContiguousShard, part)
         buckets = shard.buckets
         records = shard.records[buckets.positions()]
@@ -114,7 +118,10 @@ class Updater(Grower):
         free: FreeRoom | None = None,
         shrink: bool = False,
     ) -> tuple[Buckets, FreeRoom, int]:
-        """Move the buckets that have no room for what they want, or far too much; how many records the file then has."""
+        """Move the buckets that have no room for what they want, or far too much.
+
+        Returns the buckets, the free room, and how many records the file then has.
+        """
         free = shard.free if free is None else free
         needed = buckets.counts + wanted
         tight = (buckets.skips + needed > buckets.sizes) & (wanted > 0)
@@ -130,7 +137,7 @@ class Updater(Grower):
 
 
 def _moves(old: Buckets, new: Buckets) -> tuple[I64, I64]:
-    """From where to where the records of buckets have to be copied that are to lie in other room."""
+    """Where the records of buckets that get other room are copied from, and where to."""
     movers = np.flatnonzero(new.rooms != old.rooms)
     return old.take(movers).positions(), new.take(movers).positions()
 

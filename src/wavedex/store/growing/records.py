@@ -1,8 +1,9 @@
 """Entries as records of equal width, for stores that write into room inside a file.
 
-A record has a bit for each column that says whether it has a value, the fixed-width values as Arrow stores them, and for
-strings and binary where in the heap, a second file that is only appended to, their bytes begin and how many they are.
-Records are arrays of NumPy's structured type, so that a column of them is a view.
+A record has a bit for each column that says whether it has a value. Fixed-width values are as Arrow
+stores them. The bytes of strings and binary are in the heap, a second file that is only appended
+to. The record says where in it they begin and how many they are. Records are arrays of NumPy's
+structured type, so that a column of them is a view.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from wavedex.rows.order import spread_ranges
 
 Records = npt.NDArray[np.void]
 _Reader = Callable[[Records, "pa.Buffer | None", npt.NDArray[np.uint8]], pa.Array]
-"""Makes a column of records, of which rows have a value, and of the heap."""
+"""Makes a column from records, the mask of the rows that have a value, and the heap."""
 
 _GATHER_BYTES = 1 << 24
 """How many bytes of strings are gathered at a time."""
 _FEW = 32
-"""Up to so many records NumPy takes longer to begin than Python takes to be done."""
+"""For up to this many records NumPy takes longer to begin than Python takes to be done."""
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,7 @@ class RecordFormat:
     """How entries of a schema become records and back."""
 
     spec: EntrySpec
+    """The columns of the entries."""
 
     def __post_init__(self) -> None:
         for field in self.spec.schema:
@@ -53,7 +55,8 @@ class RecordFormat:
             if not is_flat:
                 raise BadDefinition(
                     f"Column {field.name!r} of type {field.type} cannot be updated in place. Use "
-                    "update='packed-shadow' or 'runs' (of a lifetime index, a method that rebuilds), or leave the column out with include=."
+                    "update='packed-shadow' or 'runs' (of a lifetime index, a method that "
+                    "rebuilds), or leave the column out with include=."
                 )
 
     @cached_property
@@ -105,7 +108,7 @@ class RecordFormat:
 
     @cached_property
     def _readers(self) -> list[_Reader]:
-        """For each column what makes it of records."""
+        """For each column what makes it from records."""
         names = self.spec.schema.names
         return [
             _text_reader(kind, place, names[place])

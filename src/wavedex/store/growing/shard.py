@@ -1,12 +1,13 @@
-"""What the stores that grow in place have in common: a file with room in it, and a directory that says what counts.
+"""What the stores that grow in place have in common: files with room, and a directory.
 
-Three files to a shard: records, in which each bucket is a run in room of its own; the heap of the records' strings; and a
-directory, which says where each bucket lies and how many of its records count. An update writes records only into room
-that no published directory shows, and then writes a new directory: naming that in a manifest is what makes the update
-visible, all at once, and a reader of the old directory still finds what it found before.
+A shard has three files. The records: each bucket is a run in room of its own. The heap: the bytes
+of the records' strings. The directory: where each bucket lies, and how many of its records count.
+An update writes records only into room that no published directory shows, and then writes a new
+directory. Naming that in a manifest is what makes the update visible, all at once. A reader of the
+old directory still finds what it found before.
 
-How many buckets a key has, and in what order their records lie, is the business of each store. Updates are made by what
-`wavedex.store.growing.grower` begins.
+How many buckets a key has, and in what order their records lie, is the business of each store.
+Updates are made by what `wavedex.store.growing.grower` begins.
 """
 
 from __future__ import annotations
@@ -36,17 +37,24 @@ from wavedex.store.room import FreeRoom
 from wavedex.store.shard import KeyedShard, Range, checksum_findings
 
 KEPT_MOST = 4096
-"""Of how many records of a key at most is it kept where they lie, once some are hidden; of more it costs little to find out."""
+"""Of a key with hidden rows, the positions of up to this many records are kept.
+
+Of more records it costs little to find out.
+"""
 
 
 @dataclass(frozen=True)
 class Buckets:
-    """Where buckets lie: the start and size of each one's room, the records skipped at its front, those that count."""
+    """Where buckets lie."""
 
     rooms: I64
+    """Where the room of each begins."""
     sizes: I64
+    """The size of the room of each."""
     skips: I64
+    """How many records are skipped at the front of each."""
     counts: I64
+    """How many records of each count."""
 
     @property
     def firsts(self) -> I64:
@@ -77,9 +85,10 @@ class Buckets:
 
 
 class GrowingShard(Positioned, KeyedShard):
-    """A shard that grows in place, which is read, and from which the next version is made.
+    """A shard that grows in place. It is read, and the next version is made from it.
 
-    The position of a row is that of its record in the file, where it stays until the next version is made.
+    The position of a row is that of its record in the file, where it stays until the next version
+    is made.
     """
 
     def __init__(
@@ -101,11 +110,17 @@ class GrowingShard(Positioned, KeyedShard):
 
     @abstractmethod
     def _records_of(self, place: int) -> Records:
-        """The records of the key at a place, copied: an answer must not change when the room is used again."""
+        """The records of the key at a place, copied.
+
+        An answer must not change when the room is used again.
+        """
 
     @cached_property
     def _cut(self) -> dict[int, I64 | None]:
-        """The places of the keys with hidden rows, and the positions that are left of each once they were asked for."""
+        """The places of the keys with hidden rows.
+
+        The value of each is the positions that are left of it, once they were asked for.
+        """
         if not len(self.gone):
             return {}
         keys = self.spec.key_type.distinct(self.spec.keys(self.rows_at(self.gone)))
@@ -271,7 +286,10 @@ class GrowingShard(Positioned, KeyedShard):
 
 
 def write_rows(files: AnyFiles, stem: str, records: Records, heap: bytes) -> dict[str, FileRef]:
-    """Write new files of records and of their strings, which last. They have no checksum, since they grow."""
+    """Write new files of records and of their strings, which last.
+
+    They have no checksum, since they grow.
+    """
     refs = {
         "rows": files.create(f"{stem}.rows", lambda sink: sink.write(records.view(np.uint8))),
         "heap": files.create(f"{stem}.heap", lambda sink: sink.write(heap)),
@@ -290,7 +308,7 @@ def write_directory(
     free: FreeRoom,
     heap_live_bytes: int,
 ) -> FileRef:
-    """Write a directory that lasts: sorted keys, what its store has of `arrays`, and the free room."""
+    """Write a directory that lasts: sorted keys, the `arrays` of its store, and the free room."""
     table, bits = build_table(spec.key_type.hash_array(keys))
     all_arrays = {
         "keys": keys,
@@ -305,7 +323,10 @@ def write_directory(
 
 
 def copy_growing(files: AnyFiles, stem: str, part: Part) -> Part:
-    """The same shard in files of its own, whose freed room is free at once. Raises Damaged where its directory is."""
+    """The same shard in files of its own, whose freed room is free at once.
+
+    Raises Damaged where its directory is damaged.
+    """
     refs = {}
     for role in ("rows", "heap"):
         refs[role] = replace(part.files[role], name=f"{stem}.{role}")

@@ -1,9 +1,10 @@
-"""How columns are kept in Parquet: in which type, in which encoding, and whether they are compressed.
+"""How columns are kept in Parquet: in which type, in which encoding, and whether compressed.
 
-Parquet has fewer types than Arrow. Dictionaries are kept as their values and dates as days, and come back in the type of
-the index; a type that does not come back is refused when the index is created. In small row groups a writer's usual
-choices cost room, so each column is written in the way that made one row group of it smallest, and columns that gain
-little by compression are left uncompressed.
+Parquet has fewer types than Arrow. Dictionaries are kept as their values and dates as days, and
+come back in the type of the index. A type that does not come back is refused when the index is
+created. In small row groups a writer's usual choices cost room. So each column is written in the
+way that made one row group of it smallest. Columns that gain little by compression are left
+uncompressed.
 
 `pyarrow.parquet` takes fifty milliseconds to import, so it is imported only where it is used.
 """
@@ -21,13 +22,19 @@ from wavedex.rows.arrow import restored
 from wavedex.rows.entries import EntrySpec
 
 SLACK = 1 / 16
-"""How much room may be given away for faster probes: each page that is not compressed saves a probe 25 microseconds."""
+"""How much room may be given away for faster probes.
+
+Each page that is not compressed saves a probe 25 microseconds.
+"""
 _DELTAS = {
     "INT32": "DELTA_BINARY_PACKED",
     "INT64": "DELTA_BINARY_PACKED",
     "BYTE_ARRAY": "DELTA_BYTE_ARRAY",
 }
-"""How differences to the value before are encoded. Keys are sorted, and so are the times of one key."""
+"""How differences to the value before are encoded.
+
+Keys are sorted, and so are the times of one key.
+"""
 
 
 def stored_type(kind: pa.DataType) -> pa.DataType:
@@ -38,7 +45,10 @@ def stored_type(kind: pa.DataType) -> pa.DataType:
 
 
 def stored_table(batch: pa.RecordBatch) -> pa.Table:
-    """Rows in the types in which they are handed to Parquet. Raises ArrowInvalid for dates that are no whole days."""
+    """Rows in the types in which they are handed to Parquet.
+
+    Raises ArrowInvalid for dates that are not whole days.
+    """
     columns, fields = [], []
     for column, field in zip(batch.columns, batch.schema, strict=True):
         if pt.is_dictionary(column.type):
@@ -53,16 +63,17 @@ def check_types(spec: EntrySpec) -> None:
     for field in spec.schema:
         if not _comes_back(field.type):
             raise BadDefinition(
-                f"Column {field.name!r} of type {field.type} cannot be kept in Parquet. Cast it to a "
-                "plainer type, leave it out with include=, or use format='arrow'."
+                f"Column {field.name!r} of type {field.type} cannot be kept in Parquet. Cast it "
+                "to a plainer type, leave it out with include=, or use format='arrow'."
             )
 
 
 def _comes_back(kind: pa.DataType) -> bool:
-    """Whether Parquet keeps a type: by its own account, and in two row groups that are read as one."""
+    """Whether Parquet keeps a type: by its own account, and in two row groups read as one."""
     import pyarrow.parquet as pq
 
-    # Parquet would keep a duration as a number, and give a nested dictionary back in pieces, if at all.
+    # Parquet would keep a duration as a number, and give a nested dictionary back in pieces, if at
+    # all.
     nested = [inner for inner in _inner_types(kind) if pt.is_dictionary(inner)]
     if nested or any(map(pt.is_duration, (kind, *_inner_types(kind)))):
         return False
@@ -85,7 +96,7 @@ def _inner_types(kind: pa.DataType) -> Iterator[pa.DataType]:
 
 
 def choose_encodings(sample: pa.Table) -> dict[str, Any]:
-    """The options with which a Parquet writer makes little of rows like these.
+    """The options with which a Parquet writer makes rows like these small.
 
     `sample` is one row group. It is written in each way, without going to disk.
     """
@@ -111,7 +122,10 @@ def choose_encodings(sample: pa.Table) -> dict[str, Any]:
 
 
 def _choose_codecs(chunks: dict[str, Any]) -> dict[str, str]:
-    """Compress the columns that gain most by it, and no others than keep within what may be given away."""
+    """Compress the columns that gain most by it.
+
+    The others stay as they are: what they would gain is within what may be given away.
+    """
     gains = {
         path: max(0, chunk.total_uncompressed_size - _size(chunk)) for path, chunk in chunks.items()
     }
@@ -128,7 +142,7 @@ def _size(chunk: Any) -> int:
 
 
 def _try(sample: pa.Table, **how: Any) -> dict[str, Any]:
-    """What Parquet says of each of its columns when the rows are written so."""
+    """What Parquet says of each of its columns when the rows are written this way."""
     import pyarrow.parquet as pq
 
     sink = pa.BufferOutputStream()

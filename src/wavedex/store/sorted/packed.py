@@ -1,8 +1,9 @@
-"""The packed store: a shard's entries sorted by key and then by time, in one Arrow file that is mapped into memory.
+"""The packed store: a shard's entries sorted by key and then by time, in one mapped Arrow file.
 
-A bucket is a run of rows, so a probe is one look into the directory and one slice that copies nothing, and a scan reads
-the file from front to back. The directory file holds the first row of each bucket and the table that finds the bucket;
-the keys themselves stand in the rows. Neither file is ever changed.
+A bucket is a run of rows. So a probe is one look into the directory and one slice that copies
+nothing, and a scan reads the file from front to back. The directory file holds the first row of
+each bucket and the table that finds the bucket. The keys themselves stand in the rows. Neither file
+is ever changed.
 """
 
 from __future__ import annotations
@@ -39,8 +40,11 @@ from wavedex.store.sorter import Layout, SortedRows, as_sorted, sort_rows, write
 
 STORE = "packed"
 FEW_PROBES, ROWS_A_PROBE = 64, 1024
-"""After how many probes of a file the offsets of all its text are looked at once, rather than those of each answer: a probe for each
-so many rows, so that it comes to no more than a page of offsets a probe."""
+"""After how many probes of a file the offsets of all its text are looked at, once.
+
+Until then the offsets of each answer are. The number is one probe for each `ROWS_A_PROBE` rows, and
+at least `FEW_PROBES`. So it comes to no more than a page of offsets a probe.
+"""
 
 
 def build_packed(files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, held: Slots) -> Part:
@@ -66,13 +70,19 @@ def _directory_starts(rows: SortedRows) -> I64:
 
 
 ROWS_MANY = 4096
-"""From how many rows on an answer is read from front to back: pages that lie side by side come faster that way."""
+"""From this many rows on, an answer is read from front to back.
+
+Pages that lie side by side come faster that way.
+"""
 
 _Slice = Callable[[int, int], pa.RecordBatch]
 _Lookup = tuple[
     memoryview, int, int, memoryview, Callable[[int], Plain], Mapping[int, Found], _Slice
 ]
-"""What a probe needs, at hand: of the table three things, the first rows, the keys, `_cut`, and what slices."""
+"""What a probe needs at hand.
+
+These are three things of the table, the first rows, the keys, `_cut`, and what slices.
+"""
 
 
 class PackedShard(Positioned, KeyedShard):
@@ -104,7 +114,10 @@ class PackedShard(Positioned, KeyedShard):
         return batch
 
     def _sound_rows(self, names: Iterable[str]) -> pa.RecordBatch:
-        """Some columns of all rows. Raises ValueError where they lie outside of the file. COST: a pass, once for each."""
+        """Some columns of all rows. COST: a pass, once for each.
+
+        Raises ValueError where they lie outside of the file.
+        """
         names = [*names]
         for name in names:
             if name not in self._sound:
@@ -122,7 +135,8 @@ class PackedShard(Positioned, KeyedShard):
     def _check_few(self, found: pa.RecordBatch) -> None:
         """Raise ValueError where the rows of an answer lie outside of the file.
 
-        COST: as much as the probe itself, so that after some probes all rows are looked at instead, once and for all.
+        COST: as much as the probe itself. So after some probes all rows are looked at instead, once
+        and for all.
         """
         self._unsure = max(1, self._unsure - 1)  # Several threads may be counting.
         if self._unsure > 1:
@@ -203,13 +217,19 @@ class PackedShard(Positioned, KeyedShard):
 
     @cached_property
     def _cut(self) -> dict[int, Found]:
-        """The buckets with hidden rows, counted from 1, and the slices between those of the ones that were asked for."""
-        # Of one type, so that no page of the directory is touched but those of the search.
+        """The buckets with hidden rows, counted from 1.
+
+        The value of each is the slices between its hidden rows, once they were asked for.
+        """
+        # Of one type, so that only pages of the directory that the search needs are touched.
         gone = self.gone.astype(self.starts.dtype)
         return dict.fromkeys(np.searchsorted(self.starts, gone, "right").tolist())
 
     def _around(self, bucket: int, start: int, stop: int, within: Range | None) -> Found:
-        """What counts of some rows of a bucket: slices around the hidden ones, or a copy where these are many."""
+        """What counts of some rows of a bucket.
+
+        These are slices around the hidden rows, or a copy where these are many.
+        """
         runs = runs_between(self.gone.data, start, stop)
         if len(runs) > SLICES_MOST:
             return self._counted_between(start, stop)
@@ -309,7 +329,10 @@ class PackedShard(Positioned, KeyedShard):
         return self.spec.keys(self.batch)
 
     def answer_findings(self) -> list[str]:
-        """Rows are handed out as they lie, so that Arrow looks at all of them, text too, where somebody wants to be sure."""
+        """The same, and what Arrow finds when it looks at all rows, text too.
+
+        Rows are handed out as they lie, so this is for somebody who wants to be sure.
+        """
         findings = super().answer_findings()
         if not findings:
             try:

@@ -1,8 +1,9 @@
-"""The Parquet store: a shard's entries sorted by key and then by time, in one Parquet file of small row groups.
+"""The Parquet store: a shard's entries sorted by key and then by time, in one Parquet file.
 
-The file is half as large as that of the packed store, and every tool reads it; a probe costs a fraction of a millisecond
-instead of microseconds. It looks up in the directory whether the key can be there at all and in which row groups, reads
-those alone, and searches them. The directory has one byte or two for each key and a few for each row group: one like that
+The file has small row groups. It is half as large as that of the packed store, and every tool reads
+it. A probe costs a fraction of a millisecond instead of microseconds. It looks up in the directory
+whether the key can be there at all and in which row groups. It reads only those, and searches them.
+The directory has one byte or two for each key and a few for each row group. A directory like that
 of the packed store could be a third as large as the rows. Neither file is ever changed.
 
 Every page is checked when it is read, so that a damaged one is an error and not a wrong answer.
@@ -37,8 +38,12 @@ from wavedex.store.sorter import Layout, as_sorted, sort_rows, write_part
 
 STORE = "parquet"
 GROUP_ROWS = 3072
-"""Rows in a row group, which a probe reads whole. With four million rows of five columns the files are 1.07 times plain
-Parquet sorted as they are; 2,048 make it 1.15 and 4,096 make it 1.03, and a probe a tenth faster, or a tenth slower."""
+"""Rows in a row group, which a probe reads whole.
+
+With four million rows of five columns the files are 1.07 times plain Parquet sorted as they are.
+2,048 rows make it 1.15, and a probe a tenth faster. 4,096 rows make it 1.03, and a probe a tenth
+slower.
+"""
 PIECE_GROUPS = 64
 """How many row groups are in memory together when many are read: a quarter of a million rows."""
 
@@ -46,7 +51,10 @@ PIECE_GROUPS = 64
 def build_parquet(
     files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, held: Slots
 ) -> Part:
-    """Write the entries as a Parquet shard. REQUIRES: at least one row. ENSURES: both files last."""
+    """Write the entries as a Parquet shard.
+
+    REQUIRES: at least one row. ENSURES: both files last.
+    """
     rows = sort_rows(spec, entries)
     arrays, metadata = describe_groups(spec, rows, GROUP_ROWS)
     table = stored_table(rows.batch)
@@ -70,7 +78,8 @@ def _write(sink: Sink, table: pa.Table, options: dict[str, Any]) -> None:
 class ParquetShard(Positioned):
     """A Parquet shard that is read. It keeps nothing of what it has decoded.
 
-    The position of a row is its place in the file. Hidden rows are left out of every row group as it is read.
+    The position of a row is its place in the file. Hidden rows are left out of every row group as
+    it is read.
     """
 
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:

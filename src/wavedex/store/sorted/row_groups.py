@@ -1,8 +1,9 @@
-"""The directory of a Parquet part: from a key to the row groups that can hold its rows, without opening the Parquet file.
+"""The directory of a Parquet part: from a key to the row groups that can hold its rows.
 
-It has the first and the last row of each row group, by key and time, which is enough since rows are sorted by both; and a
-table of marks, which says of most keys that are not there that they are not. A mark is one byte of a key's hash, put
-where a table of buckets would have the bucket's number.
+The Parquet file is not opened for that. The directory has the first and the last row of each row
+group, by key and time. That is enough, since rows are sorted by both. It also has a table of marks,
+which rules out most keys that are not there. A mark is one byte of a key's hash, put where a table
+of buckets would have the bucket's number.
 """
 
 from __future__ import annotations
@@ -25,14 +26,17 @@ from wavedex.store.shard import Range
 from wavedex.store.sorter import SortedRows
 
 MARKS = 255
-"""As many marks as a byte has numbers besides 0, which is an empty place. A look-up of a key that is not there compares a
-few of them, so about one in a hundred such keys costs the reading of a row group."""
+"""As many marks as a byte has numbers besides 0, which is an empty place.
+
+A look-up of a key that is not there compares a few of them. So about one in a hundred such keys
+costs the reading of a row group.
+"""
 
 
 def describe_groups(
     spec: EntrySpec, rows: SortedRows, group_rows: int
 ) -> tuple[dict[str, Any], dict[str, str]]:
-    """The arrays and the metadata of the directory of sorted rows that lie in row groups of this size."""
+    """The arrays and the metadata of the directory of sorted rows in row groups of this size."""
     count = rows.batch.num_rows
     firsts = np.arange(0, count, group_rows)
     lasts = np.minimum(firsts + group_rows, count) - 1
@@ -49,7 +53,7 @@ def describe_groups(
 
 
 def build_marks(hashes: U64) -> tuple[npt.NDArray[np.uint8], int]:
-    """The table of marks for keys with these hashes, and how many bits of a hash name a home in it."""
+    """The table of marks for keys with these hashes, and how many bits of a hash name a home."""
     order, places, bits, size = assign_places(hashes)
     marks = np.zeros(size, np.uint8)
     marks[places] = hashes[order] % np.uint64(MARKS) + np.uint64(1)

@@ -1,7 +1,7 @@
 """Where in a file the values of some rows of a column lie.
 
-Numbers lie side by side, and so do the bits that say which rows are null. Texts lie where their offsets say, so these have to be
-read before it is known where the texts are.
+Numbers lie side by side, and so do the bits that say which rows are null. Texts lie where their
+offsets say. So the offsets have to be read before it is known where the texts are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from wavedex.rows.arrow import has_bytes, offset_dtype, offsets_of
 
 
 def is_flat(kind: pa.DataType) -> bool:
-    """Whether values of a type lie as is told here: numbers of any kind, and texts."""
+    """Whether values of a type lie as is described here: numbers of any kind, and texts."""
     if has_bytes(kind):
         return True
     try:
@@ -26,7 +26,10 @@ def is_flat(kind: pa.DataType) -> bool:
 
 
 class Extent:
-    """Where the values of a column lie, which is read from `sparse` of an open file. REQUIRES: its type is flat."""
+    """Where the values of a column lie, as read from `sparse` of an open file.
+
+    REQUIRES: its type is flat.
+    """
 
     def __init__(self, opened: Opened, column: pa.Array) -> None:
         self._opened = opened
@@ -45,7 +48,7 @@ class Extent:
             self._texts = 0 if buffers[2] is None else opened.place_of(buffers[2])[0]
 
     def numbers(self, start: int, stop: int) -> Iterator[Need]:
-        """What has a fixed width, of the rows from `start` up to `stop`: numbers, nulls, offsets."""
+        """What has a fixed width in the rows from `start` up to `stop`: numbers, nulls, offsets."""
         stop += self._is_text
         for first, bits in self._numbers:
             yield self._opened, (first + start * bits // 8, first + (stop * bits + 7) // 8)

@@ -1,7 +1,8 @@
-"""Parquet parts that are larger than memory, or lie afar: the row groups of a key are read, and no others.
+"""Parquet parts that are larger than memory, or lie afar: only the row groups of a key are read.
 
-Which bytes a row group takes is in the footer of the file, which is read once. A read of row groups asks for their bytes
-beforehand, so that a disk reads them in one go; and for no more than those of the columns that are wanted.
+The footer of the file, which is read once, says which bytes a row group takes. A read of row groups
+asks for their bytes beforehand, so that a disk reads them in one go. It asks only for the columns
+that are wanted.
 """
 
 from __future__ import annotations
@@ -119,7 +120,7 @@ class SparseParquet(ParquetShard):
         return super()._read(groups, names)
 
     def _spans(self, groups: Sequence[int], names: list[str] | None) -> list[Span]:
-        """Where some columns of row groups lie, or all of them; what lies side by side is one span."""
+        """Where some or all columns of row groups lie. What lies side by side is one span."""
         spans: list[Span] = []
         for group in groups:
             for start, stop in self._chunks(group, names):
@@ -154,7 +155,7 @@ class DistantParquet(SparseParquet):
         return super().locate(keys, hashes)
 
     def _fetch_marks(self, hashes: U64) -> None:
-        """What tells whether a key can be here; of many keys all that there is."""
+        """Fetch what tells whether a key can be here; for many keys, all that there is."""
         if len(hashes) < KEYS_MANY:
             finish(self._seek_marks(hashes.tolist()))
         else:

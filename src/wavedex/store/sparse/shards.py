@@ -1,11 +1,13 @@
-"""Parts that are larger than memory, or lie afar: a probe reads its pages and no others, a scan reads all and runs ahead.
+"""Parts that are larger than memory, or lie afar: probed here and there, scanned front to back.
 
-A part is probed through the maps of its files that are for looking here and there. All else is asked of its *twin*: the same
-part over the maps that are for reading from front to back. The twin is made when it is first wanted.
+A probe reads its pages and no others. A scan reads all and runs ahead. A part is probed through the
+maps of its files that are for looking here and there. All else is asked of its *twin*: the same
+part over the maps that are for reading from front to back. The twin is made when it is first
+wanted.
 
-Before a probe a shard can be asked what it will look at (`seek`), so that the disk reads the pages of all columns, and of all
-parts, at the same time. On a local disk that is advice. Afar there is nothing to look at before it was fetched, so there the
-probe itself begins with it.
+Before a probe a shard can be asked what it will look at (`seek`). The disk then reads the pages of
+all columns, and of all parts, at the same time. On a local disk that is advice. Afar there is
+nothing to look at before it was fetched, so there the probe itself begins with it.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ from wavedex.store.sparse.extents import Extent, is_flat
 from wavedex.store.sparse.frame import seek_batch
 
 KEYS_MANY = 256
-"""From how many keys on a part is read whole: their pages, one by one, would take longer."""
+"""From this many keys on, a part is read whole: their pages, one by one, would take longer."""
 AHEAD = 64
 """How many places of a table are asked for at once: a look-up that goes on for longer is rare."""
 
@@ -61,7 +63,10 @@ class Sparse(Positioned):
 
     @property
     def twin(self) -> Positioned:
-        """The same part, to be read from front to back. COST: where files lie afar, all their bytes are fetched."""
+        """The same part, to be read from front to back.
+
+        COST: where files lie afar, all their bytes are fetched.
+        """
         # No cached_property: one that fetches would make all other threads wait that use any.
         if self._twin is None:
             whole = {role: opened.whole for role, opened in self._opened.items()}
@@ -169,7 +174,7 @@ class SparsePacked(Sparse, PackedShard):
         yield [need for span in rows for extent in self._extents for need in extent.texts(*span)]
 
     def _seek_fewer(self, rows: list[Span], within: Range | None) -> Seek[list[Span]]:
-        """Of the rows of buckets those that will be looked at here and there, after what is looked at to find them."""
+        """Ask for what finds the rows of buckets, and return those to look at here and there."""
         keys, order = self._key_extents, self._extents[self.spec.order_place]
         firsts = [(start, start + 1) for start, _ in rows]
         if self._rows_file.is_near:
@@ -185,7 +190,10 @@ class SparsePacked(Sparse, PackedShard):
             yield from together(map(seek_batch, (self._rows_file, self._directory_file)))
 
     def _seek_buckets(self, hashes: Sequence[int]) -> Seek[list[int]]:
-        """The buckets that may be those of the keys with these hashes, numbered from 1; nearly always they are."""
+        """The buckets that may be those of the keys with these hashes, numbered from 1.
+
+        Nearly always they are.
+        """
         view, shift, tag_mask, *_ = self._lookup
         directory, first, buckets = self._directory_file, self._table_place, []
         going = [(hashed >> shift, hashed & tag_mask) for hashed in hashes]
@@ -233,7 +241,7 @@ class SparsePacked(Sparse, PackedShard):
 
     @cached_property
     def _is_flat(self) -> bool:
-        """Whether it can be told which bytes a probe looks at. Of booleans as keys it looks at all."""
+        """Whether it can be told which bytes a probe looks at. With boolean keys, it is all."""
         types = self.spec.schema.types
         keys = (types[place] for place in self.spec.key_places)
         return all(map(is_flat, types)) and not any(map(pt.is_boolean, keys))
@@ -262,7 +270,8 @@ class DistantPacked(SparsePacked):
 
     @cached_property
     def _cut(self) -> dict[int, Found]:
-        # Which buckets have hidden rows could only be told from the first rows of all, which are not there.
+        # Which buckets have hidden rows could only be told from the first rows of all, which are
+        # not there.
         return _AnyBucket() if len(self.gone) else {}
 
     def _check_few(self, found: pa.RecordBatch) -> None:

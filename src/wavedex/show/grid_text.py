@@ -1,13 +1,12 @@
-"""What `inspect` shows of a lifetime index: its facts, and its grid with what each cell holds."""
+"""A lifetime index in a terminal: its facts, and its grid with what each cell holds."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wavedex.cli.rows import printable
-from wavedex.show.grid import DELTA, Cell, GridPicture, span_text
-from wavedex.show.wave import human_bytes, row_count
+from wavedex.show.grid import DELTA, GridCell, GridPicture, span_text
+from wavedex.show.words import human_bytes, printable, row_count
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -19,7 +18,7 @@ LINES_MAX = 40
 WRITTEN = "*"
 
 
-def facts(about: dict[str, Any]) -> dict[str, str]:
+def facts(about: Mapping[str, Any]) -> dict[str, str]:
     """What is said of the index, by name; nothing is said of what is empty."""
     rows, columns = about["grid"]
     hidden = about["rows_hidden"]
@@ -41,7 +40,7 @@ def facts(about: dict[str, Any]) -> dict[str, str]:
     }
 
 
-def _ends(about: dict[str, Any]) -> str:
+def _ends(about: Mapping[str, Any]) -> str:
     """How the end of a row is told."""
     if about["counts"]:
         windows = (f"{size:,} rows by {name}" for name, size in about["counts"].items())
@@ -49,7 +48,7 @@ def _ends(about: dict[str, Any]) -> str:
     return about["expires"] or f"{about['lifetime']} after {about['time']}"
 
 
-def pictures(about: dict[str, Any], label: Callable[[int], str], width: int) -> Iterator[Any]:
+def draw(about: Mapping[str, Any], label: Callable[[int], str], width: int) -> Iterator[Any]:
     """The grid, what lies beside it, and what the signs mean; for a terminal of so many letters."""
     from rich.text import Text
 
@@ -81,7 +80,7 @@ def _span(ends: tuple[str, str]) -> str:
     return span_text(ends).replace(" to ", "\nto ")
 
 
-def _cell(cell: Cell) -> str:
+def _cell(cell: GridCell) -> str:
     hidden = f"{cell.hidden:,} hidden\n" if cell.hidden else ""
     mark = WRITTEN if cell.is_written else ""
     return f"{cell.name}{mark}\n{row_count(cell.rows)}\n{hidden}{human_bytes(cell.bytes)}"

@@ -1,0 +1,137 @@
+"""All that commands print: what they found, as text or as JSON, and how far they have come.
+
+A command returns an `Answer`, or yields several: what it found, and how that is drawn for people.
+Whether it is drawn or printed as JSON is decided here, and here alone anything is written.
+`shown` makes a command of such a function, and gives it the option `--json`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import os
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
+from functools import wraps
+from typing import TYPE_CHECKING, Any, Protocol
+
+import typer
+
+from wavedex.cli.options import AsJson
+from wavedex.show.words import printable
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from wavedex.spark.runner import Step
+
+WIDE = 10_000
+"""The width of a table that is not for a terminal, wide enough for rows never to be cut."""
+
+
+class Shown(Protocol):
+    """Whatever a command may return."""
+
+    def write(self, as_json: bool) -> None:
+        """Write it to standard output."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command found."""
+
+    data: Any
+    """As plain JSON. A list is printed an element a line."""
+    text: str | Callable[[Console], None]
+    """For people: a line, or what draws it."""
+    is_table: bool = False
+    """Whether it is drawn as a table, which is not cut where there is no terminal."""
+    is_deep: bool = False
+    """Whether its JSON is indented, because it is deep."""
+
+    def write(self, as_json: bool) -> None:
+        """Write it to standard output."""
+        if as_json:
+            typer.echo(_json(self.data, self.is_deep))
+        elif isinstance(self.text, str):
+            typer.echo(self.text)
+        else:
+            self.text(console_for(self.is_table))
+
+
+def shown(command: Callable[..., Any]) -> Callable[..., None]:
+    """A command that writes what the function returns or yields, with the option `--json` if it has none."""
+    signature = inspect.signature(command, eval_str=True)
+    own = signature.parameters
+    is_added = "as_json" not in own
+
+    @wraps(command)
+    def run(**given: Any) -> None:
+        as_json = given.pop("as_json") if is_added else False
+        found = command(**given)
+        for each in found if isinstance(found, Iterator) else (found,):
+            each.write(as_json)
+
+    if is_added:
+        option = inspect.Parameter(
+            "as_json", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=AsJson
+        )
+        run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+            parameters=[*own.values(), option], return_annotation=None
+        )
+        run.__annotations__ = {**command.__annotations__, "as_json": AsJson}
+    return run
+
+
+def _json(data: Any, is_deep: bool) -> str:
+    if isinstance(data, list):
+        return "[\n" + ",\n".join(json.dumps(each) for each in data) + "\n]"
+    return json.dumps(data, indent=2 if is_deep else None)
+
+
+def console_for(is_table: bool) -> Console:
+    """Where something is drawn: a terminal as wide as it is; for tables whatever else so wide that no row is cut."""
+    from rich.console import Console
+
+    console = Console(highlight=False)
+    if is_table and not console.is_terminal and "COLUMNS" not in os.environ:
+        console = Console(highlight=False, width=WIDE)
+    return console
+
+
+def working(text: str) -> AbstractContextManager[Any]:
+    """A line on standard error for as long as the work goes on, where somebody looks at it."""
+    from rich.console import Console
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    return console.status(Text(printable(text))) if console.is_terminal else nullcontext()
+
+
+@contextmanager
+def batch_by_batch(title: str) -> Iterator[Callable[[Step], None]]:
+    """A bar on a terminal, and a line for each batch elsewhere."""
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn
+
+    console = Console(stderr=True, highlight=False, soft_wrap=True)
+    console.print(printable(title), markup=False)
+    if not console.is_terminal:
+        yield lambda step: console.print(f"{_batches(step)}: {_figures(step)}", markup=False)
+        return
+    columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
+    with Progress(*columns, console=console) as progress:
+        bar = progress.add_task("starting Spark", total=None)
+        yield lambda step: progress.update(
+            bar, completed=step.done, total=step.total, description=_figures(step)
+        )
+
+
+def _batches(step: Step) -> str:
+    return f"batch {step.done}" + (f" of {step.total}" if step.total is not None else "")
+
+
+def _figures(step: Step) -> str:
+    slots = f", {step.slots[0]} to {step.slots[-1]}" if step.slots else ""
+    return f"{step.rows:,} rows{slots}, {step.rate:,.0f} rows/s"

@@ -1,0 +1,60 @@
+"""The command `scan`: all rows that live, or what SQL makes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Annotated, Any
+
+import typer
+
+from wavedex.cli.asked import LIMIT_ROWS, find_asked
+from wavedex.cli.options import (
+    Check,
+    Columns,
+    Commit,
+    Expired,
+    Formats,
+    Index,
+    Limit,
+    RowsAsJson,
+    Shorten,
+    Since,
+    Until,
+    chosen_format,
+    column_names,
+)
+from wavedex.cli.rows import Rows
+from wavedex.cli.sql import querying
+
+
+def scan(
+    index: Index,
+    since: Since = None,
+    until: Until = None,
+    shorten: Shorten = None,
+    columns: Columns = None,
+    expired: Expired = False,
+    commit: Commit = None,
+    check: Check = False,
+    sql: Annotated[
+        str | None,
+        typer.Option(metavar="QUERY", help="A query of DuckDB's over the table `entries`."),
+    ] = None,
+    kind: Formats = None,
+    as_json: RowsAsJson = False,
+    limit: Limit = LIMIT_ROWS,
+) -> Iterator[Rows]:
+    """Read all rows that live, or ask SQL of them."""
+    chosen = chosen_format(kind, as_json)
+    idx = find_asked(index, commit, shorten, check)
+    asked = (since, until, column_names(columns), expired)
+    if sql is None:
+        yield Rows(idx.scan(*asked), chosen, limit)
+        return
+    with querying(lambda connection: idx.to_duckdb(connection, "entries", *asked), sql) as answer:
+        yield Rows(answer, chosen, limit)
+
+
+COMMANDS: dict[Callable[..., Any], str] = {
+    scan: 'wavedex scan sales.wx --sql "select suppkey, sum(amount) from entries group by all"',
+}
