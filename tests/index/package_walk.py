@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-from test_crashes import unnamed_files
 
 import wavedex as wx
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.plan import SCHEMES
+from wavedex.testing.crashes import unnamed_files
 from wavedex.testing.oracle import Oracle, same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])

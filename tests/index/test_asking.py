@@ -13,6 +13,7 @@ import pytest
 import wavedex as wx
 from wavedex import errors
 from wavedex.index.reading import readable
+from wavedex.store.sorted.packed import PackedShard
 
 ROWS = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 
@@ -31,13 +32,13 @@ def index(tmp_path):
 
 def test_many_keys_are_looked_up_on_threads_and_found_as_by_one(index, monkeypatch):
     used = set()
-    probe_many = wx.store.packed.PackedShard.probe_many
+    probe_many = PackedShard.probe_many
 
     def noting(self, *how):
         used.add(threading.get_ident())
         return probe_many(self, *how)
 
-    monkeypatch.setattr(wx.store.packed.PackedShard, "probe_many", noting)
+    monkeypatch.setattr(PackedShard, "probe_many", noting)
     keys = pa.array(np.arange(-500, 20_500))
     assert len(keys) >= readable.KEYS_MANY
     for how in ({}, {"since": 4}, {"since": 3, "until": 5, "columns": ["t", "k"]}):

@@ -23,6 +23,7 @@ import wavedex as wx
 from wavedex import errors
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
+from wavedex.index.core.definition import OLDEST_FORMAT
 from wavedex.log.manifest import Log
 from wavedex.plan import SCHEMES
 from wavedex.testing.disks import FullDisk, WatchedDisk
@@ -384,7 +385,7 @@ def test_an_index_of_an_older_format_is_not_opened(tmp_path):
     filled(tmp_path / "x")
     definition = tmp_path / "x" / "index.json"
     body = json.loads(definition.read_text())
-    definition.write_text(json.dumps({**body, "format": body["format"] - 1}))
+    definition.write_text(json.dumps({**body, "format": OLDEST_FORMAT - 1}))
     with refused(tmp_path / "x", errors.OlderFormat):
         wx.open(tmp_path / "x")
 

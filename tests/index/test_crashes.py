@@ -14,9 +14,8 @@ from ways import CASES, CHAINED, SQLITE, WAYS, told
 import wavedex as wx
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.files.names import DATA
-from wavedex.log.manifest import Log
-from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk, WatchedDisk
+from wavedex.testing.crashes import DISKS, crash_everywhere
+from wavedex.testing.disks import Crash, ForgetfulDisk, WatchedDisk
 from wavedex.testing.oracle import Oracle, same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.string())])
@@ -50,49 +49,6 @@ def make(path: Path, scheme: str, way: str, slots: range, spread: bool = True) -
 
 def answers(index: wx.WaveIndex) -> list[dict]:
     return index.scan().read_all().to_pylist()
-
-
-def unnamed_files(path: Path) -> set[str]:
-    files = Files(path)
-    log = Log(files)
-    named = {name for commit in log.commits() for name in log.read(commit).files}
-    return {f"{DATA}/{name}" for name in files.list(DATA)} - named
-
-
-def crash_everywhere(origin: Path, scratch: Path, disk_of, act, old, new) -> int:
-    """Crash `act` before each of its changes in turn, and check what is found afterwards. How many there were."""
-    for number in itertools.count(1):
-        shutil.rmtree(scratch, ignore_errors=True)
-        shutil.copytree(origin, scratch)
-        disk = disk_of(scratch, number)
-        index = wx.open(scratch, surroundings=wx.Surroundings(files=lambda _, disk=disk: disk))
-        try:
-            act(index)
-        except Crash:
-            if isinstance(disk, ForgetfulDisk):
-                disk.forget()
-        else:
-            if not disk.is_down:
-                return number - 1
-        survivor = wx.open(scratch)
-        survivor.verify()
-        found = answers(survivor)
-        assert same_rows(found, old) or same_rows(found, new), f"crashed before change {number}"
-        act(survivor)
-        survivor.verify()
-        assert same_rows(answers(survivor), new), f"crashed before change {number}, done again"
-        survivor.vacuum()
-        survivor.verify()
-        assert same_rows(answers(survivor), new)
-        assert not unnamed_files(scratch)
-    raise AssertionError("the count never ends")
-
-
-DISKS = {
-    "crash": lambda path, number: CrashingDisk(path, number),
-    "torn": lambda path, number: CrashingDisk(path, number, torn=True),
-    "forgetful": lambda path, number: ForgetfulDisk(path, number),
-}
 
 
 @pytest.mark.parametrize(("scheme", "way", "disk"), in_turn(DISKS, [*CASES, *PARQUET, *IN_CHAINS]))
@@ -177,7 +133,7 @@ def test_a_crash_while_an_index_is_created_leaves_none_or_an_empty_one(tmp_path,
     path = tmp_path / "new"
     for number in itertools.count(1):
         shutil.rmtree(path, ignore_errors=True)
-        broken = DISKS[disk](path, number)
+        broken = DISKS[disk](Files(path), number)
 
         def create(files) -> wx.WaveIndex:
             return wx.WaveIndex.create(

@@ -8,12 +8,13 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet
 import pytest
-from test_crashes import DISKS, WINDOW, answers, crash_everywhere, make, rows_of, table
+from test_crashes import WINDOW, answers, make, rows_of, table
 from ways import SQLITE, WAYS
 
 import wavedex as wx
 from wavedex.files.local import Files
 from wavedex.files.names import LOCK
+from wavedex.testing.crashes import DISKS, crash_everywhere
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("who", pa.string()), ("t", pa.int64()), ("text", pa.string())])

@@ -10,8 +10,8 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
-from test_crashes import DISKS, crash_everywhere, rows_of, table, unnamed_files
 from test_crashes import make as make_small
+from test_crashes import rows_of, table
 
 import wavedex as wx
 from wavedex import errors
@@ -21,6 +21,7 @@ from wavedex.files.names import LOG
 from wavedex.log import ledger
 from wavedex.log.manifest import Manifest
 from wavedex.plan.slot_set import SPAN_MAX
+from wavedex.testing.crashes import DISKS, crash_everywhere, unnamed_files
 from wavedex.testing.oracle import Oracle, same_rows
 
 DAY = 86_400
@@ -224,7 +225,9 @@ def test_a_manifest_that_names_something_else_as_a_segment_is_damaged(wrong):
     manifest = Manifest(3, "append", "2026-01-01T00:00:00+00:00")
     text = manifest.to_bytes().decode()
     inner = text[text.index('"manifest":') + len('"manifest":') : text.rindex("}")]
-    inner = inner.replace('"ledger":[]', f'"ledger":[{json.dumps(wrong)}]')
+    named = inner.replace('"segments":[]', f'"segments":[{json.dumps(wrong)}]')
+    assert named != inner
+    inner = named
     checksum = xxhash.xxh64_hexdigest(inner.encode())
     forged = f'{{"checksum":"{checksum}","manifest":{inner}}}'.encode()
     with pytest.raises(errors.Damaged, match="no manifest"):

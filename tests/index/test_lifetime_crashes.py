@@ -15,7 +15,8 @@ from life_rows import (
     table,
 )
 from matrix import in_turn
-from test_crashes import DISKS, crash_everywhere
+
+from wavedex.testing.crashes import DISKS, crash_everywhere
 
 METHODS = ["rebuild", "no-rebuild", "lazy-no-rebuild", "wata"]
 GRIDS = {"wata": (2, 1)}

@@ -9,14 +9,15 @@ from contextlib import nullcontext
 
 import pytest
 from stream_oracle import EVERY, SCHEMA, bag, rows
-from test_crashes import unnamed_files
 
 import wavedex as wx
+from wavedex.engine.change import Change
 from wavedex.files.local import Files
 from wavedex.files.names import LOG
 from wavedex.index.core.staged import gather, stage
 from wavedex.index.wave.append import append
 from wavedex.log.manifest import Log
+from wavedex.testing.crashes import unnamed_files
 from wavedex.testing.disks import Crash, CrashingDisk
 
 WINDOW = 4
@@ -179,9 +180,9 @@ def test_files_that_were_staged_before_a_preparation_stay_while_a_commit_names_t
         message = stage(index.storage, index.definition, rows(*times_of(slot)), None, stem)
         if slot % 3 == 0:  # as if the one before had been cut off
             with index.writer.writing() as newest:
-                index.writer.commit(
-                    newest, "prepare", (), index.definition.state_of(newest), nothing_for(index)
-                )
+                state = index.definition.state_of(newest)
+                change = Change(name="prepare", state=state, rows=nothing_for(index))
+                index.writer.commit(newest, change)
         brought = gather(index.definition, [message])
         append(index.writer, lambda _, brought=brought: nullcontext(brought), None)
         for commit in index.commits:

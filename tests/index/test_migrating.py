@@ -8,13 +8,14 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from test_crashes import DISKS, WINDOW, answers, crash_everywhere, make, rows_of, table
+from test_crashes import WINDOW, answers, make, rows_of, table
 from ways import SQLITE, WAYS
 
 import wavedex as wx
 from wavedex.files.local import Files
 from wavedex.index.core.migration import STRATEGIES
 from wavedex.log.manifest import Log
+from wavedex.testing.crashes import DISKS, crash_everywhere
 from wavedex.testing.disks import FullDisk
 from wavedex.testing.oracle import same_rows
 

@@ -37,7 +37,6 @@ from package_walk import (
     table,
     walk,
 )
-from test_crashes import DISKS, crash_everywhere, unnamed_files
 
 import wavedex as wx
 from wavedex import errors
@@ -47,6 +46,7 @@ from wavedex.plan import SCHEMES
 from wavedex.store.databases import sql
 from wavedex.store.formats import FORMATS, register
 from wavedex.store.package import Format
+from wavedex.testing.crashes import DISKS, crash_everywhere, unnamed_files
 from wavedex.testing.disks import WatchedDisk
 from wavedex.testing.oracle import same_rows
 

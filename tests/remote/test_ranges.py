@@ -12,6 +12,7 @@ import pytest
 
 import wavedex as wx
 from wavedex.files.remote import RemoteFiles
+from wavedex.store.sorted import parquet
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.float64()), ("s", pa.string())])
@@ -57,7 +58,7 @@ def files(subtree):
 
 @pytest.fixture(params=["arrow", "parquet"])
 def index(request, files, monkeypatch):
-    monkeypatch.setattr(wx.store.parquet, "GROUP_ROWS", 1_024)
+    monkeypatch.setattr(parquet, "GROUP_ROWS", 1_024)
     around = wx.Surroundings(files=lambda _: files)
     made = wx.WaveIndex.create(
         "counted.wx", SCHEMA, key="k", time="t", slot=100, window=SLOTS, indexes=SUBS, shards=1,

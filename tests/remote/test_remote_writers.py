@@ -26,7 +26,7 @@ from remote_rows import (
 
 import wavedex as wx
 from wavedex import errors
-from wavedex.files.local import Sink
+from wavedex.files.local import Output
 from wavedex.files.names import manifest_name
 from wavedex.files.remote import RemoteFiles
 from wavedex.log.manifest import Log
@@ -244,7 +244,7 @@ def crashing(place, number: int, torn: bool) -> tuple[wx.Surroundings, list[str]
                     return method(*args)
                 if torn and change == "create":
                     whole = io.BytesIO()
-                    args[1](Sink(whole.write))
+                    args[1](Output(whole.write))
                     method(args[0], lambda sink: sink.write(whole.getvalue()[: whole.tell() // 2]))
                 elif torn:
                     method(*args)

@@ -60,7 +60,7 @@ from wavedex.spark.engine import SparkEngine
 from wavedex.index.wave import append as appending
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.wave.index import WaveIndex
-from wavedex.spark.frames import bring_frame
+from wavedex.spark.frames import FrameDelivery
 from wavedex.files.local import Files
 
 base, master, java = sys.argv[1:4]
@@ -109,7 +109,7 @@ def append_waiting(path, frame, signals, kind):
         return SparkEngine(workshop, shards, spark.sparkContext, again)
 
     index = WaveIndex.open(path, surroundings=Surroundings(engine=engine))
-    appending.append(index.writer, bring_frame(index, frame, None), None)
+    appending.append(index.writer, FrameDelivery(frame).ready(index, None), None)
 
 
 def waiting_frame(frame, signals):

@@ -113,7 +113,7 @@ def test_a_frame_that_comes_again_changes_nothing(spark, tmp_path):
 
 def test_frames_without_rows(spark, tmp_path):
     index, nothing = create(tmp_path / "empty.wx"), frame_of(spark, rows())
-    assert index.append(nothing) == wx.index.appending.Appended(0)
+    assert index.append(nothing) == wx.Appended(0)
     assert index.amend(nothing).rows == 0
     index.append(frame_of(spark, rows(1)))
     before = state(index)

@@ -1,18 +1,21 @@
-"""Which growth factor suits your keys? Tried on a sample, in real files (Section 6 of the wave-index paper).
+"""Tries on a sample, in real files, which growth factor suits your keys.
 
-With `update="in-place"` a bucket that is full moves to room that is `growth` times larger: the larger, the more room lies
-empty, and the smaller, the more often buckets are copied. Which weighs more depends on how rows are spread over keys, so
-the paper tried several factors on a day of data and took 2.0 for words of articles and 1.08 for suppliers. This does the
-same: for each factor the slots of a sample are added to a contiguous store, one after the other, as an index would, in a
-folder that is removed afterwards.
+Follows Section 6 of the wave-index paper. With `update="in-place"` a bucket that is full moves to
+room that is `growth` times larger. The larger the factor, the more room lies empty. The smaller it
+is, the more often buckets are copied. Which weighs more depends on how rows are spread over keys.
+So the paper tried several factors on a day of data. It took 2.0 for words of articles and 1.08 for
+suppliers. This does the same: for each factor, the slots of a sample are added to a contiguous
+store, one after the other, as an index would, in a folder that is removed afterwards.
 
 1. The first slot is built packed, each further one is added in place.
-2. After each, the directories before and after say which buckets have moved, and so how many bytes were copied.
-3. After each, too, the file of records is compared with the records in it: room in buckets that is not used yet, and room
-   that buckets have left and that nobody uses again. Its size goes up and down, so that all slots count, not the last one.
+2. After each, the directories before and after say which buckets have moved, and so how many bytes
+   were copied.
+3. After each, too, the file of records is compared with the records in it. The difference is room
+   in buckets that is not used yet, and room that buckets have left and that nobody uses again.
+   The size of the file goes up and down, so all slots count, not only the last one.
 
-The factor with the least cost is recommended: bytes of room for each byte of rows, and bytes copied for each byte added
-times their weight (`copying`), together.
+The factor with the least cost is recommended. The cost is the sum of two numbers: bytes of room for
+each byte of rows, and bytes copied for each byte added, times their weight (`copying`).
 """
 
 from __future__ import annotations
@@ -42,29 +45,39 @@ from wavedex.store.room import Sizes
 
 GROWTHS = (1.08, 1.2, 1.5, 2.0, 3.0)
 SLOTS_MIN = 3
-"""The fewest slots that say anything: the first is packed, the second moves every bucket that grows, the third need not."""
+"""The fewest slots that say anything.
+
+The first is packed, the second moves every bucket that grows, the third need not.
+"""
 KEPT = 2
-"""How many commits before the one that is made are kept, as `keep_commits` is by default: room that they show is not used."""
+"""How many commits before the one that is made are kept, as `keep_commits` is by default.
+
+Room that they show is not used.
+"""
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What one growth factor led to.
-
-    `used_bytes` are the records of all rows, `room_bytes` the file they lie in after the last slot, of which
-    `bucket_bytes` belong to buckets. `space` is the mean of room over rows after each slot (S' over S in the paper).
-    `added_bytes` are the records that were added in place, `copied_bytes` those that were moved for it, in `moves` moves.
-    """
+    """What one growth factor led to."""
 
     growth: float
+    """The factor."""
     used_bytes: int
+    """The records of all rows."""
     room_bytes: int
+    """The file they lie in, after the last slot."""
     bucket_bytes: int
+    """How much of the file belongs to buckets."""
     space: float
+    """The mean of room over rows after each slot (S' over S in the paper)."""
     added_bytes: int
+    """The records that were added in place."""
     copied_bytes: int
+    """The records that were moved for it."""
     moves: int
+    """In how many moves."""
     seconds: float
+    """How long the additions took."""
 
     @property
     def copied(self) -> float:
@@ -72,7 +85,7 @@ class Tried:
         return self.copied_bytes / self.added_bytes
 
     def cost(self, copying: float) -> float:
-        """What it costs in all, if a byte that is copied costs `copying` times as much as a byte of room."""
+        """What it costs in all, if a copied byte costs `copying` times what a byte of room does."""
         return self.space + copying * self.copied
 
 
@@ -82,6 +95,7 @@ class Tuning:
 
     tried: tuple[Tried, ...]
     copying: float
+    """How many times as much as a byte of room a copied byte costs."""
     slots: int
     rows: int
     keys: int
@@ -98,7 +112,8 @@ class Tuning:
         weight = "" if self.copying == 1 else f" (weighed {self.copying:g} times)"
         return (
             f"growth={best.growth:g}: {best.space:.2f} bytes of room for a byte of rows and "
-            f"{best.copied:.2f} bytes copied{weight} for a byte added make {best.cost(self.copying):.2f}, "
+            f"{best.copied:.2f} bytes copied{weight} for a byte added make "
+            f"{best.cost(self.copying):.2f}, "
             f"the least of the {len(self.tried)} that were tried."
         )
 
@@ -118,9 +133,10 @@ def tune(
 ) -> Tuning:
     """Try growth factors of contiguous buckets on a sample, and say which costs least.
 
-    `sample` is whatever `append` takes. Its slots are those of the `time` column; without one it is a list with a table
-    for each slot. `include` has the columns that the index would keep, `copying` what a byte that is copied costs
-    against a byte of room. Raises BadSample, BadDefinition, MissingColumn, SchemaMismatch.
+    `sample` is whatever `append` takes. Its slots are those of the `time` column. Without one it is
+    a list with a table for each slot. `include` has the columns that the index would keep.
+    `copying` is what a byte that is copied costs against a byte of room.
+    Raises BadSample, BadDefinition, MissingColumn, SchemaMismatch.
 
     COST: for each factor, that of an index of the sample that is updated in place, in one shard.
     """
@@ -180,8 +196,8 @@ def _slots(tables: Sequence[pa.Table], definition: WaveDefinition) -> list[pa.Re
             else "Give a table for each slot, or name the column of times"
         )
         raise BadSample(
-            f"The sample has {len(batches)} slots with rows, and {SLOTS_MIN} are the least: buckets grow from slot "
-            f"to slot. {advice}."
+            f"The sample has {len(batches)} slots with rows, and {SLOTS_MIN} are the least: "
+            f"buckets grow from slot to slot. {advice}."
         )
     return batches
 
@@ -228,7 +244,10 @@ def _try(
 def _moved(
     files: AnyFiles, definition: WaveDefinition, before: Part, after: Part
 ) -> tuple[int, int]:
-    """How many records, of how many buckets, lie elsewhere than before: of all, where the shard was written anew."""
+    """How many records lie elsewhere than before, and of how many buckets.
+
+    Where the shard was written anew, all of them do.
+    """
     spec = definition.spec
     old, new = ContiguousShard(files, spec, before), ContiguousShard(files, spec, after)
     if before.files["rows"].name != after.files["rows"].name:

@@ -1,9 +1,13 @@
-"""How many bytes will a plan write? Foretold from the plan, the rows of each slot and earlier commits, before anything is written.
+"""Foretells how many bytes a plan will write, before anything is written.
 
-1. The plan says of how many rows the records are written. It goes by what a technique does with a draft as a whole: one that
-   copies writes all of it, one that adds to files only what is new. Parts and shards do not matter.
-2. What comes with a row besides is learnt: directories, buckets that move and room that is left in them depend on the keys.
-   The last commits of the same kind say how many bytes each planned row came to, over as long as the plans take to come round.
+It goes by the plan, the rows of each slot, and earlier commits.
+
+1. The plan says of how many rows the records are written. It goes by what a technique does with a
+   draft as a whole: one that copies writes all of it, one that adds to files only what is new.
+   Parts and shards do not matter.
+2. What comes with a row besides is learnt. Directories, buckets that move, and room that is left in
+   them depend on the keys. The last commits of the same kind say how many bytes each planned row
+   came to, over as long as the plans take to come round.
 
 Opens no file.
 """
@@ -32,7 +36,10 @@ class Forecast(NamedTuple):
 def rows_to_write(
     workshop: Workshop, tasks: Iterable[ShardTask], count: Callable[[Slots], int]
 ) -> int:
-    """The rows that drafts make a technique write; `count` says how many some slots have, arriving ones included."""
+    """The rows that drafts make a technique write.
+
+    `count` says how many rows some slots have, arriving ones included.
+    """
     written: dict[str, Slots] = {}
     for task in tasks:
         bench = Workbench.of(workshop, task)
@@ -45,9 +52,10 @@ def rows_to_write(
 def bytes_to_write(
     rows: int, operation: str, done: Sequence[Work], cycle: int, bytes_a_row: float
 ) -> int:
-    """The bytes that so many planned rows come to, by the last commits of the same operation.
+    """The bytes that planned rows come to, by the last commits of the same operation.
 
-    `cycle` is after how many of them plans come round; `bytes_a_row` is what a row takes in files, for the first commit.
+    `cycle` is the number of such commits after which plans come round.
+    `bytes_a_row` is what a row takes in files. It is used for the first commit.
     """
     alike = [work for work in done if work.operation == operation][-cycle:]
     planned = sum(work.planned_rows for work in alike)

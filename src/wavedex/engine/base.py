@@ -1,11 +1,11 @@
-"""What every engine does: share a change out among the shards, and gather what the next manifest will name.
+"""What every engine does: share a change out among the shards, and gather the results.
 
 1. `draft` works out what the change asks of each shard, before anything is written.
    The forecast looks at the same drafts.
-2. `run` carries them out.
+2. `run` carries them out, and gathers what the next manifest will name.
 
-An engine says only how the shards' shares are run (`_run_all`): on threads of this process, or on a cluster. The share
-itself is the same function everywhere (`wavedex.engine.execution`).
+An engine says only how the shards' shares are run (`_run_all`): on threads of this process, or on
+a cluster. The share itself is the same function everywhere (`wavedex.engine.execution`).
 """
 
 from __future__ import annotations
@@ -72,15 +72,16 @@ class Engine(ABC):
     def run(self, drafted: Drafted) -> tuple[dict[str, SubIndex], dict[str, int]]:
         """The sub-indexes and temporaries after a change, their new files written and lasting.
 
-        With them comes how many bytes were written to each file. Where it raises, the files that it had begun are removed
-        again.
+        With them comes how many bytes were written to each file. Where it raises, it first removes
+        the files that it had begun.
         """
         try:
             results = self._results(drafted.tasks)
         except (pa.ArrowException, MemoryError) as error:
             self.discard(drafted.attempt)
             raise WriteFailed(
-                f"The write failed half-way ({error or type(error).__name__}); nothing was changed. "
+                f"The write failed half-way ({error or type(error).__name__}); "
+                "nothing was changed. "
                 "Append fewer rows at a time, or create the index with more shards."
             ) from error
         except FileNotFoundError as error:
@@ -123,7 +124,10 @@ class Engine(ABC):
         ]
 
     def _results(self, tasks: tuple[ShardTask, ...]) -> list[Settled]:
-        """The results of all shares. Those that write nothing are worth neither a thread nor a task of Spark's."""
+        """The results of all shares.
+
+        A share that writes nothing is worth neither a thread nor a task of Spark's.
+        """
         writing = [task for task in tasks if needs_writing(self.workshop, task)]
         written = self._run_all(writing) if writing else []
         results = dict(zip((task.shard for task in writing), written, strict=True))
@@ -138,6 +142,9 @@ class Engine(ABC):
 
 
 def _slots_of(incoming: Incoming) -> Slots:
-    """The slots of which a shard gets rows, or may get some where staged parts must be read to tell."""
+    """The slots for which a shard gets rows, or may get some.
+
+    Which rows of staged parts it gets is sometimes known only once they are read.
+    """
     in_memory = slots_of(distinct(incoming.rows.slots)[0].tolist())
     return union([in_memory, *(part.shown for part in incoming.staged)])

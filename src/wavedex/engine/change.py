@@ -54,7 +54,7 @@ class Change:
     name: str
     """What its commit is called: append, update, erase ..."""
     state: State | None
-    """The planner's, once it is done."""
+    """The planner's state once the change is done."""
     rows: Rows
     """The rows that arrive."""
     operations: tuple[Operation, ...] = ()
@@ -76,6 +76,6 @@ class Attempt:
     commit: int
     """The number that the commit will have."""
     token: str
-    """What no other attempt has."""
+    """An identity that no other attempt has."""
     oldest_kept: int
-    """The oldest commit of which readers may hold files that are changed in place."""
+    """The oldest commit whose files readers may still hold, where files are changed in place."""

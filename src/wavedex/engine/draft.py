@@ -1,9 +1,10 @@
 """What a plan asks of one shard, worked out before anything is written.
 
-Operations are carried out on drafts: a draft says which parts a sub-index starts from, what is deleted from them, and
-which slots are added, from the present snapshot or from the arriving batch. Only the last draft of each name is then
-written, so that a sub-index which a plan copies, deletes from and adds to is written once. How it is written is the
-update technique's business (`wavedex.engine.technique`).
+Operations are carried out on drafts. A draft says which parts a sub-index starts from, what is
+deleted from them, and which slots are added, from the present snapshot or from the arriving batch.
+Only the last draft of each name is then written. So a sub-index that a plan copies, deletes from
+and adds to is written once. How it is written is the update technique's business
+(`wavedex.engine.technique`).
 
 Pure: opens no file.
 """
@@ -42,15 +43,15 @@ class Draft:
     parts: tuple[Part, ...] = ()
     """What it starts from."""
     deleted: Slots = _NONE
-    """The slots that it loses of these."""
+    """The slots that it loses from these."""
     old: Slots = _NONE
     """The slots that it gains from the present snapshot."""
     arriving: Slots = _NONE
     """The slots whose arriving rows it gains."""
     births: Slots = _NONE
-    """Only rows that were born in these count among them; empty for all."""
+    """Among arriving rows, only those born in these slots count; empty for all."""
     examined: Slots = _NONE
-    """The slots of which it loses rows that are over by what stands in them."""
+    """The slots in which each row is examined. It leaves if its own values say that it is over."""
     copied: bool = False
     """Whether another name keeps the parts."""
     merged: bool = False
@@ -60,7 +61,10 @@ class Draft:
     hides: bool = False
     """Whether some rows of its parts are to be hidden first."""
     floors: tuple[tuple[str, int], ...] = field(default=(), compare=False)
-    """Rows that are not above all of these are over. By itself that is no reason to write anything."""
+    """Rows that are not above all of these are over.
+
+    By itself that is no reason to write anything.
+    """
 
     def add(self, slots: Slots, arriving: Slots) -> Draft:
         """With more slots: those that arrive from the batch, the others from the snapshot."""
@@ -87,7 +91,7 @@ class Draft:
         return self != Draft(self.parts)
 
     def narrowed(self, arriving: Slots) -> Draft:
-        """Once it is known which slots have arriving rows, of those that may have some."""
+        """The draft once it is known which slots really have arriving rows."""
         return replace(self, arriving=self.arriving & arriving)
 
     @property
@@ -102,7 +106,8 @@ def draft_plan(
 ) -> dict[str, Draft]:
     """The draft of every sub-index and temporary that there is after the operations.
 
-    `arriving` are the slots of which the batch has rows; all others come from the snapshot, if it has any.
+    `arriving` are the slots for which the batch has rows. All others come from the snapshot, if it
+    has any.
     """
     drafts = {name: Draft(parts) for name, parts in present.items()}
     for operation in operations:

@@ -1,8 +1,9 @@
-"""Carries out one shard's share of a change: the function that every engine calls, on a thread or in a Spark task.
+"""Carries out one shard's share of a change.
 
-It reads the shard's present parts and the arriving rows that hash to it, writes new files under names of its own, and
-returns what each sub-index is then made of. It commits nothing and removes nothing, so that running it twice, or killing
-it half-way, does no harm.
+This is the function that every engine calls, on a thread or in a Spark task.
+It reads the shard's present parts and the arriving rows that hash to it, writes new files under
+names of its own, and returns what each sub-index is then made of.
+It commits nothing and removes nothing, so running it twice, or killing it half-way, does no harm.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from wavedex.store.part import Part
 
 
 def run_shard(workshop: Workshop, task: ShardTask) -> Settled:
-    """Carry out one shard's share, in files that last then."""
+    """Carry out one shard's share, and make its files last."""
     written: dict[str, int] = {}
     with synced_behind(workshop.files, written) as files:
         parts = _run(replace(workshop, files=files), task)

@@ -1,6 +1,7 @@
-"""Which disk a sub-index lives on, where there are several (Section 8): the one it is on, or the one with the least to hold.
+"""Chooses the disk that a sub-index lives on, where there are several (Section 8).
 
-Sub-indexes as a whole lie on one disk, so that what one disk builds the others need not wait for, and a query asks all of
+A sub-index stays on the disk it is on. A new one goes to the disk with the least to hold.
+Each lies on one disk as a whole. So no disk waits for what another builds, and a query asks all of
 them at once.
 """
 
@@ -36,7 +37,7 @@ def place(
 def settled_homes(
     homes: Mapping[str, str], drafts: Mapping[str, Sequence[Part]]
 ) -> dict[str, list[str]]:
-    """The names for each folder: that in which the parts lie from which they start, or else their own."""
+    """The names for each folder: where the parts lie that a name starts from, or else its own."""
     known = set(homes.values())
     found: dict[str, list[str]] = {}
     for name, parts in drafts.items():

@@ -23,7 +23,10 @@ from wavedex.store.part import Part, Slots
 
 @dataclass(frozen=True)
 class Immutable:
-    """Files that never change: `packed-shadow`, and `runs`, which leaves several parts until they are merged."""
+    """Files that never change: `packed-shadow` and `runs`.
+
+    `runs` leaves several parts until they are merged.
+    """
 
     name: str
     defers_merges: bool
@@ -70,12 +73,15 @@ class Immutable:
         return replace(built, born=born)
 
     def _adds_a_part(self, draft: Draft, bench: Workbench) -> bool:
-        """Whether what is new stands beside what is there. So does what waits for its births: that is dealt out soon."""
+        """Whether what is new stands beside what is there.
+
+        Rows that wait for their births do so too: they are dealt out soon.
+        """
         waits = bench.role is Role.DELTA and bool(draft.births)
         return not draft.merged and (self.defers_merges or waits)
 
     def _is_let_be(self, draft: Draft, bench: Workbench) -> bool:
-        """Whether all that comes of it is a look for rows that are over, and there are none."""
+        """Whether the draft only looks for rows that are over, and there are none."""
         is_more = bench.in_memory(draft) or bench.sources(draft) or draft.merged
         if not draft.examined or draft.own != draft.parts or is_more:
             return False
@@ -85,7 +91,10 @@ class Immutable:
         return not any(bench.over(*each, draft.floors).num_rows for each in looked)
 
     def _write(self, parts: tuple[Part, ...], draft: Draft, bench: Workbench) -> tuple[Part, ...]:
-        """Write one packed part of these and of what arrives in memory; what two drafts share is written once."""
+        """Write one packed part of these and of what arrives in memory.
+
+        What two drafts share is written once.
+        """
         arriving = bench.in_memory(draft)
         shown = tuple(
             (part.files["rows"].name, part.hidden, slots_key(part.shown)) for part in parts

@@ -1,6 +1,6 @@
-"""Techniques that add to what is there: `in-place`, and `simple-shadow`, which copies what readers use first.
+"""Techniques that add to what is there: `in-place` and `simple-shadow`.
 
-They need a package that can be added to.
+`simple-shadow` first copies what readers use. Both need a package that can be added to.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from wavedex.store.positions import hidden_rows
 
 @dataclass(frozen=True)
 class InPlace:
-    """Parts that are added to: `in-place`, and `simple-shadow`, which copies what readers use first.
+    """Parts that are added to: `in-place` and `simple-shadow`.
 
-    Slots leave a part by deletion where its format has one; where it has none, what is left is written anew.
+    `simple-shadow` first copies what readers use.
+
+    Slots leave a part by deletion. Where its format has no deletion, what is left is written anew.
     """
 
     name: str
@@ -53,8 +55,8 @@ class InPlace:
         is_fixed = bench.role is Role.DRAINING or not bench.format.is_updatable(draft.parts)
         if part is not None and (part.hidden or draft.examined) and not bench.format.removes:
             is_fixed = True
-        # A copy would take along what was deleted, in room that is free; what is left costs no more to write.
-        # And what is sealed must not stay in the free room of the delta.
+        # A copy would take along what was deleted, in room that is free. To write what is left
+        # costs no more. And what is sealed must not stay in the free room of the delta.
         is_forgotten = bench.workshop.forgets and (
             bench.role is Role.DELTA or not self.changes_files
         )
@@ -84,7 +86,7 @@ class InPlace:
         return () if part is None else (part,)
 
     def _without_over(self, part: Part, draft: Draft, bench: Workbench) -> Part | None:
-        """A part without what is hidden of it, and without those of the examined rows that are over."""
+        """A part without its hidden rows, and without examined rows that are over."""
         left: Part | None = part
         if part.hidden is not None:
             for hidden in hidden_rows(bench.source(part)):

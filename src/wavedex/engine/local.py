@@ -1,6 +1,7 @@
 """The local engine: shards on threads of this process.
 
-NumPy and Arrow let go of the interpreter while they sort, copy and write, so two shards keep two cores busy.
+NumPy and Arrow let go of the interpreter while they sort, copy and write.
+So two shards keep two cores busy.
 """
 
 from __future__ import annotations

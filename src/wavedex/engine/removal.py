@@ -1,5 +1,6 @@
-"""Rows that leave one by one: erased by their keys, or hidden until their sub-index is written anew.
+"""Rows that leave one by one.
 
+They are erased by their keys, or hidden until their sub-index is written anew.
 Both come before anything else that a change does to a sub-index.
 """
 
@@ -27,7 +28,7 @@ from wavedex.store.sorted.packed import build_packed
 def remove_rows(
     drafts: Mapping[str, Draft], incoming: Incoming, bench: Workbench
 ) -> dict[str, Draft]:
-    """The drafts, starting from parts without the rows that they erase, and with those hidden that they hide."""
+    """The drafts, once rows were erased from the parts that they start from, or hidden in them."""
     left = dict(drafts)
     if incoming.keys is not None:
         eraser = _Eraser(bench, incoming.keys)
@@ -44,12 +45,15 @@ def remove_rows(
 
 
 def _starting_from(draft: Draft, parts: tuple[Part, ...]) -> Draft:
-    """A draft with other parts, of which nothing is to be erased or hidden any more."""
+    """A draft with other parts, from which nothing is left to erase or hide."""
     return replace(draft, parts=parts, erases=False, hides=False)
 
 
 def _hide(bench: Workbench, part: Part, rows: pa.RecordBatch) -> Part:
-    """What hides rows of a part, and what is hidden of it already: their positions, or they themselves where there are none."""
+    """What hides some rows of a part, together with those that were hidden already.
+
+    It holds the positions of the rows. Where rows have no positions, it holds the rows themselves.
+    """
     opened = open_shard(bench.files, bench.spec, part)
     held = bench.slots_in(rows)
     if isinstance(opened, Positioned):
@@ -83,9 +87,11 @@ class _Eraser:
         return self._written[ref]
 
     def _without_rows(self, bench: Workbench, part: Part) -> Part | None:
-        """A part without the rows of the keys: itself where it has none of them, None where it has no others.
+        """A part without the rows of the keys.
 
-        Files that grow in place may have rows that no directory shows any more, so they are written anew in any case.
+        It is the part itself if it has none of these rows, and None if it has no others.
+        Files that grow in place may have rows that no directory shows any more, so they are
+        written anew in any case.
         """
         spec, keys = bench.spec, self._keys
         opened = bench.source(part)

@@ -31,7 +31,7 @@ class Technique(Protocol):
 
     @property
     def changes_files(self) -> bool:
-        """Whether files that readers use are written to, so that readers must say which commit they hold."""
+        """Whether it writes to files that readers use, who must then say which commit they hold."""
 
     @property
     def defers_merges(self) -> bool:
@@ -42,7 +42,7 @@ class Technique(Protocol):
         """The formats that its parts may have."""
 
     def check(self, spec: EntrySpec, format: Format) -> None:  # noqa: A002 - what it is
-        """Raise BadDefinition where entries like these cannot be kept so."""
+        """Raise BadDefinition if entries like these cannot be kept this way."""
 
     def writes(self, draft: Draft, bench: Workbench) -> bool:
         """Whether anything has to be written to settle the draft."""

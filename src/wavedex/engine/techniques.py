@@ -1,4 +1,4 @@
-"""Which update techniques are there? Every one by its name (Section 2.1, and `runs`, which is ours).
+"""Every update technique by its name (Section 2.1, and `runs`, which is ours).
 
 - `packed-shadow` writes a changed sub-index anew, packed, next to the old one.
 - `runs` writes only what arrives, as a packed part of its own next to the others.

@@ -1,4 +1,7 @@
-"""What a technique works with in one shard: the parts that are there, the rows that come, and names for new files."""
+"""What a technique works with in one shard.
+
+The parts that are there, the rows that come, and names for new files.
+"""
 
 from __future__ import annotations
 
@@ -30,16 +33,19 @@ from wavedex.store.shard import Shard, shard_of
 from wavedex.store.sifted import SiftedShard, above
 
 Floors = tuple[tuple[str, int], ...]
-"""By the names of columns: rows that are not above all of these are over."""
+"""A floor for each of some columns, by name. Rows that are not above all of them are over."""
 
 
 class Role(Enum):
-    """What the sub-index is that a draft is of."""
+    """What kind of sub-index a draft is for."""
 
     CONSTITUENT = auto()
     DELTA = auto()
     DRAINING = auto()
-    """From before a migration. Readers may hold commits of it that nobody knows of, so its parts are left as they are."""
+    """From before a migration.
+
+    Readers may hold commits of it that nobody knows of, so its parts are left as they are.
+    """
 
 
 class Stems:
@@ -59,7 +65,10 @@ class Stems:
 
 
 class ArrivingRows:
-    """The rows of a shard that arrive in memory. Those of a few slots are found without a look at the others."""
+    """The rows of a shard that arrive in memory.
+
+    Those of a few slots are found without a look at the others.
+    """
 
     def __init__(self, workshop: Workshop, task: ShardTask, checked: CheckedParts) -> None:
         self._workshop = workshop
@@ -83,7 +92,7 @@ class ArrivingRows:
 
     @cached_property
     def slots(self) -> Slots:
-        """The slots of which there are rows."""
+        """The slots that have rows."""
         return slots_of(distinct(self._slots)[0].tolist())
 
     def of(self, slots: Slots, births: Slots) -> pa.RecordBatch:
@@ -93,8 +102,9 @@ class ArrivingRows:
             return self.batch
         places = self._places(slots)
         if births != all_births:
-            # A row belongs to births from which its end can be reached, whenever it was born; those from before the first
-            # of these births, or after the last, came with it.
+            # A row belongs to births from which its end can be reached, whenever it was born.
+            # A row from before the first of these births came with the first, and a row from after
+            # the last came with the last.
             born = workshop.slotting.slots_of(workshop.spec.births(self.batch)[places])
             born = np.maximum(born, self._slots[places] - workshop.longest)
             born = born.clip(min(all_births), max(all_births))
@@ -117,7 +127,10 @@ class ArrivingRows:
         return order, dict(zip(self._slots[order[starts]].tolist(), bounds, strict=True))
 
     def _sorted_out(self) -> pa.RecordBatch:
-        """The rows of this shard: those in memory, and those of parts that may have others too. Raises Damaged."""
+        """The rows of this shard: those in memory, and its own among those of staged parts.
+
+        Raises Damaged.
+        """
         workshop, task = self._workshop, self._task
         spec = workshop.spec
         floors = next((draft.floors for draft in task.drafts.values() if draft.floors), ())
@@ -151,7 +164,7 @@ class Workbench:
     """The folder for new files."""
     role: Role = Role.CONSTITUENT
     written: dict[object, tuple[Part, ...]] = field(default_factory=dict)
-    """What was written already, by what it was made of: drafts that share it share the part."""
+    """What was written already, by what it was made of. Drafts that share it share the part."""
 
     @classmethod
     def of(cls, workshop: Workshop, task: ShardTask) -> Workbench:
@@ -196,7 +209,7 @@ class Workbench:
 
     @property
     def arriving(self) -> Slots:
-        """The slots of which rows arrive, in memory or staged."""
+        """The slots for which rows arrive, in memory or staged."""
         return union([self.rows.slots, *(part.shown for part in self.staged)])
 
     def stem(self) -> str:
@@ -204,7 +217,7 @@ class Workbench:
         return self.stems.next_in(self.home)
 
     def sources(self, draft: Draft) -> tuple[Part, ...]:
-        """The parts from which a draft gains slots, showing only those: of the present snapshot, and staged ones."""
+        """The parts from which a draft gains slots, present or staged, showing only those slots."""
         present = self.present if draft.old else ()
         old = (part for part in present if not draft.old.isdisjoint(part.shown))
         new = (part for part in self.staged if not draft.arriving.isdisjoint(part.shown))
@@ -213,7 +226,10 @@ class Workbench:
 
     @property
     def updates(self) -> Updatable:
-        """What changes parts. REQUIRES: the format can be added to, which is checked when an index is created."""
+        """What changes parts.
+
+        REQUIRES: the format can be added to, which is checked when an index is created.
+        """
         assert self.format.updates is not None
         return self.format.updates(self.site)
 
@@ -227,7 +243,7 @@ class Workbench:
         return draft.arriving & self.rows.slots
 
     def read(self, parts: Iterable[Part], draft: Draft) -> Pieces | None:
-        """The rows that parts show and those that a draft gains from memory, or None where there are none."""
+        """The rows that parts show and those that a draft gains from memory; None for no rows."""
         pieces = [
             living(self.source(part), draft.floors).piece(within)
             for part in sorted(parts, key=lambda part: first_of(part.shown))
@@ -239,7 +255,10 @@ class Workbench:
         return Pieces(pieces) if pieces else None
 
     def source(self, part: Part) -> Shard:
-        """A part whose rows are to be copied. Raises Damaged: what is copied gets a checksum that is good."""
+        """A part whose rows are to be copied.
+
+        Raises Damaged: the copy gets a checksum that is good, so its source must be sound.
+        """
         return self.checked.open(self.files, self.spec, part)
 
     def over(self, part: Part, slots: Slots, floors: Floors) -> pa.RecordBatch:
@@ -254,13 +273,13 @@ class Workbench:
         return born_in(rows, self.spec, self.slotting)
 
     def alive(self, part: Part, slots: Slots, floors: Floors) -> Slots:
-        """Those of some slots of a part in which not all rows are over."""
+        """Which of some slots of a part have rows that are not over."""
         opened = living(open_shard(self.files, self.spec, part), floors)
         within = part.ranges(slots, self.slotting)
         return union(self.slots_in(opened.scan(each)) for each in within)
 
     def slots_in(self, rows: Columns) -> Slots:
-        """The slots of which there are rows."""
+        """The slots that have rows."""
         return slots_of(distinct(self.slotting.slots_of(self.spec.ordinals(rows)))[0].tolist())
 
 

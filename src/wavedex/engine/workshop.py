@@ -1,4 +1,4 @@
-"""What is the same for all shards and all changes of an index: where and how its parts are written."""
+"""What is the same for all shards and changes of an index: where and how parts are written."""
 
 from __future__ import annotations
 

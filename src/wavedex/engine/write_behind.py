@@ -1,11 +1,13 @@
-"""Files whose syncs go on behind, and whose bytes are counted: one thread writes the next file while others make the last ones last.
+"""Files whose syncs go on behind the writing, and whose bytes are counted.
 
-A refresh of a grid writes dozens of files. To wait for each of them before the next is begun leaves the processor idle, and lets
-the disk do one by one what it can do for several at a time. What was asked for is done when the work is: only then is anything
-committed that names the files.
+One thread writes the next file while others make the last ones last.
+A refresh of a grid writes dozens of files. To wait for each of them before the next is begun leaves
+the processor idle, and lets the disk do one by one what it can do for several at a time.
+All syncs are done when the work is. Only then is anything committed that names the files.
 
-How many bytes were handed to the disk is counted by the file, since the size of a file that grows does not tell: records go into
-room that is there already, and room is made that nothing is written to yet.
+How many bytes were handed to the disk is counted file by file. The size of a file that grows does
+not tell: records go into room that is there already, and room is made that nothing is written to
+yet.
 """
 
 from __future__ import annotations
@@ -27,9 +29,9 @@ THREADS = 8
 
 @contextmanager
 def synced_behind(files: AnyFiles, written: dict[str, int]) -> Iterator[AnyFiles]:
-    """The same files, whose syncs are done when this is left; what one of them raises is raised then.
+    """The same files, whose syncs are done when this is left.
 
-    `written` gets how many bytes were written to each.
+    What a sync raises is raised then. `written` gets how many bytes were written to each file.
     """
     crew = Crew(THREADS)
     with crew, crew:
@@ -39,7 +41,7 @@ def synced_behind(files: AnyFiles, written: dict[str, int]) -> Iterator[AnyFiles
 
 
 class _Behind:
-    """All that files are, but for `sync`, and for the counting of what is written."""
+    """Files that sync behind the writing and count what is written. All else is passed on."""
 
     def __init__(self, files: AnyFiles, crew: Crew, written: dict[str, int]) -> None:
         self._files = files

@@ -56,7 +56,7 @@ class FileRef:
     """XXH64 in hexadecimal; empty for files that grow in place."""
 
 
-class Sink:
+class Output:
     """A file that is being written: counts and checksums what passes through it.
 
     `put` writes some of the bytes that it is given and says how many.
@@ -195,6 +195,10 @@ class AnyFiles(ABC):
         Raises FileNotFoundError where the file is gone, and Damaged where it ends before a stop.
         """
 
+    def read_at(self, name: str, offset: int, count: int) -> pa.Buffer:
+        """The `count` bytes of a file that begin at an offset. Raises what `ranges` raises."""
+        return self.ranges(name, [(offset, offset + count)])[0]
+
     # -- changing -----------------------------------------------------------------------------
 
     @abstractmethod
@@ -202,7 +206,7 @@ class AnyFiles(ABC):
         """Create a folder, and those above it, unless it is there."""
 
     @abstractmethod
-    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+    def create(self, name: str, fill: Callable[[Output], object]) -> FileRef:
         """Write a new file, which lasts only once it is synced.
 
         Raises FileExistsError where there is one.
@@ -290,13 +294,20 @@ class LinkingFiles(AnyFiles):
 
     def publish(self, name: str, data: bytes, draft: str) -> None:
         """Write the draft, make it last, and give it the name."""
-        try:
-            self.create(draft, lambda sink: sink.write(data))
-            self.sync(draft)
-            self.link(draft, name)
-            self.sync_folder(name.rpartition("/")[0])
-        finally:
-            self.remove(draft)
+        publish_by_link(self, self.link, name, data, draft)
+
+
+def publish_by_link(
+    files: AnyFiles, link: Callable[[str, str], None], name: str, data: bytes, draft: str
+) -> None:
+    """Let a file appear all at once: write a draft, make it last, and give it the name."""
+    try:
+        files.create(draft, lambda out: out.write(data))
+        files.sync(draft)
+        link(draft, name)
+        files.sync_folder(name.rpartition("/")[0])
+    finally:
+        files.remove(draft)
 
 
 def needs_local_disk(root: object) -> BadDefinition:

@@ -31,8 +31,8 @@ from wavedex.errors import ConcurrentWrite, Damaged, NotAnIndex
 from wavedex.files.contract import (
     FileRef,
     LinkingFiles,
+    Output,
     Pin,
-    Sink,
     T,
     check_spans,
     name_reading_refusal,
@@ -43,7 +43,7 @@ from wavedex.files.mapping import MappedFile, map_file, same_file
 from wavedex.files.names import ABOVE, check_inside
 from wavedex.files.opened import Opened
 
-__all__ = ["FileRef", "Files", "Sink"]
+__all__ = ["FileRef", "Files", "Output"]
 
 LARGE_BYTES = 4 << 20
 """From this size on, a thread gives back the room of a removed file."""
@@ -170,19 +170,19 @@ class Files(LinkingFiles):
 
     def make_folder(self, name: str) -> None:
         """Create a folder, and those above it, unless it is there."""
-        with _named_errors(self.path(name)):
+        with named_errors(self.path(name)):
             self.path(name).mkdir(parents=True, exist_ok=True)
 
-    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+    def create(self, name: str, fill: Callable[[Output], object]) -> FileRef:
         """Write a new file, which lasts only once it is synced.
 
         Raises FileExistsError where there is one.
         """
         path = self.path(name)
-        with _named_errors(path):
+        with named_errors(path):
             descriptor = open_here(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
             try:
-                sink = Sink(partial(os.write, descriptor))
+                sink = Output(partial(os.write, descriptor))
                 fill(sink)
             finally:
                 os.close(descriptor)
@@ -191,7 +191,7 @@ class Files(LinkingFiles):
     def copy(self, source: str, target: str, size: int) -> None:
         """Copy the first `size` bytes of a file to a new name."""
         with (
-            _named_errors(self.path(target)),
+            named_errors(self.path(target)),
             open(self.path(source), "rb", opener=open_here) as old,
             open(self.path(target), "xb", opener=open_here) as new,
         ):
@@ -202,7 +202,7 @@ class Files(LinkingFiles):
 
     def resize(self, name: str, size: int) -> None:
         """Grow a file with zeros that have room on the disk, or cut it off."""
-        with _named_errors(self.path(name)), open(self.path(name), "r+b", opener=open_here) as file:
+        with named_errors(self.path(name)), open(self.path(name), "r+b", opener=open_here) as file:
             old = os.fstat(file.fileno()).st_size
             if size <= old:
                 file.truncate(size)
@@ -215,7 +215,7 @@ class Files(LinkingFiles):
 
     def patch(self, name: str, offset: int, data: Any) -> None:
         """Write bytes at an offset of a file that exists."""
-        with _named_errors(self.path(name)), open(self.path(name), "r+b", opener=open_here) as file:
+        with named_errors(self.path(name)), open(self.path(name), "r+b", opener=open_here) as file:
             file.seek(offset)
             file.write(memoryview(data).cast("B"))
 
@@ -226,7 +226,7 @@ class Files(LinkingFiles):
         if not len(rows):
             return
         with (
-            _named_errors(self.path(name)),
+            named_errors(self.path(name)),
             open(self.path(name), "r+b", opener=open_here) as file,
             mmap.mmap(file.fileno(), 0) as target,
         ):
@@ -243,13 +243,13 @@ class Files(LinkingFiles):
 
     def sync(self, name: str) -> None:
         """Make the content of a file last."""
-        with _named_errors(self.path(name)):
+        with named_errors(self.path(name)):
             _fsync(self.path(name), os.O_RDWR)
 
     def sync_folder(self, name: str) -> None:
         """Make the names in a folder last."""
         path = self.root.parent if name == ABOVE else self.path(name)
-        with _named_errors(path):
+        with named_errors(path):
             _fsync(path, os.O_RDONLY | os.O_DIRECTORY)
 
     def link(self, source: str, target: str) -> None:
@@ -257,7 +257,7 @@ class Files(LinkingFiles):
 
         Raises FileExistsError or FileNotFoundError.
         """
-        with _named_errors(self.path(target), FileNotFoundError):
+        with named_errors(self.path(target), FileNotFoundError):
             os.link(self.path(source), self.path(target))
 
     def remove(self, name: str) -> None:
@@ -266,7 +266,7 @@ class Files(LinkingFiles):
         COST: the name is gone at once. To give the room of a large file back takes the system some
         time, which a thread spends: until it closes the file, the file is only nameless.
         """
-        with _named_errors(self.path(name)), contextlib.suppress(FileNotFoundError):
+        with named_errors(self.path(name)), contextlib.suppress(FileNotFoundError):
             held = _hold_if_large(self.path(name))
             try:
                 os.unlink(self.path(name))
@@ -283,7 +283,7 @@ class Files(LinkingFiles):
         Raises ConcurrentWrite at once where another writer holds it.
         """
         try:
-            with _named_errors(self.path(name), FileNotFoundError):
+            with named_errors(self.path(name), FileNotFoundError):
                 descriptor = open_here(self.path(name), os.O_RDWR | os.O_CREAT, 0o644)
         except FileNotFoundError:
             raise NotAnIndex(f"{self.root} is no index any more: the folder is gone.") from None
@@ -403,7 +403,7 @@ def _named_refusals(path: Path | str) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _named_errors(path: Path, *meant: type[OSError]) -> Iterator[None]:
+def named_errors(path: Path, *meant: type[OSError]) -> Iterator[None]:
     """Give the system's refusals their names.
 
     Those that the caller has a use for come out as they are.

@@ -30,7 +30,7 @@ from wavedex.errors import (
     WavedexError,
 )
 from wavedex.extras import require
-from wavedex.files.contract import FileRef, Sink, check_spans
+from wavedex.files.contract import FileRef, Output, check_spans
 from wavedex.files.names import check_inside
 from wavedex.files.unlocked import ADVICE, ALLOWED, UnlockedFiles
 
@@ -181,13 +181,13 @@ class ObjectFiles(UnlockedFiles):
     def make_folder(self, name: str) -> None:
         """There are none: a folder is there while something is in it."""
 
-    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+    def create(self, name: str, fill: Callable[[Output], object]) -> FileRef:
         """Write a new object, which lasts once it is written.
 
         Raises FileExistsError where there is one.
         """
         upload = _Upload(self, name)
-        sink = Sink(upload.put)
+        sink = Output(upload.put)
         fill(sink)
         upload.finish()
         return FileRef(name, sink.bytes, sink.checksum)

@@ -21,7 +21,7 @@ import pyarrow as pa
 import pyarrow.fs as pafs
 
 from wavedex.errors import Damaged, DiskFailed, ReadOnly, WavedexError
-from wavedex.files.contract import FileRef, LinkingFiles, Sink, check_spans, name_refusal
+from wavedex.files.contract import FileRef, LinkingFiles, Output, check_spans, name_refusal
 from wavedex.files.names import check_inside
 from wavedex.files.unlocked import ADVICE, ALLOWED, UnlockedFiles
 
@@ -132,7 +132,7 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
         with self._writing(name):
             self._system.create_dir(self._at(name), recursive=True)
 
-    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+    def create(self, name: str, fill: Callable[[Output], object]) -> FileRef:
         """Write a new file, which lasts once it is written.
 
         Raises FileExistsError where there is one.
@@ -145,7 +145,7 @@ class RemoteFiles(UnlockedFiles, LinkingFiles):
             with self._writing(name):
                 return stream.write(data)
 
-        sink = Sink(put)
+        sink = Output(put)
         try:
             fill(sink)
         except BaseException:

@@ -10,27 +10,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Hashable, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import Any, TypeVar
 
-import numpy as np
-import numpy.typing as npt
-import pyarrow as pa
-
 from wavedex.errors import BadDefinition, NotOurs
-from wavedex.files.contract import AnyFiles, FileRef, Pin, Sink
+from wavedex.files.contract import AnyFiles, Output
 from wavedex.files.local import Files
 from wavedex.files.names import ABOVE, DEFINITION
-from wavedex.files.opened import Opened
+from wavedex.files.wrapped import WrappedFiles
 
 MARK = "wavedex-root.json"
 T = TypeVar("T")
 
 
-class SpreadFiles(AnyFiles):
+class SpreadFiles(WrappedFiles):
     """The files of one index in its own folder and in several roots.
 
     REQUIRES: at least one root.
@@ -43,15 +37,14 @@ class SpreadFiles(AnyFiles):
 
         The roots know the index by its `identity`.
         """
-        self.root = own.root
+        super().__init__(own)
         self.is_local = all(files.is_local for files in (own, *roots))
-        self._own = own
         self._roots = {f"{spread}@{number}": files for number, files in enumerate(roots, start=1)}
         self._spread = spread
         self._identity = identity
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return SpreadFiles, (self._own, [*self._roots.values()], self._spread, self._identity)
+        return SpreadFiles, (self.wrapped, [*self._roots.values()], self._spread, self._identity)
 
     def homes(self, folder: str) -> list[str]:
         return [*self._roots] if folder == self._spread else [folder]
@@ -79,7 +72,7 @@ class SpreadFiles(AnyFiles):
 
         The mark says where that was.
         """
-        if marked == str(self.root) or not self._own.is_local or not os.path.isdir(marked):
+        if marked == str(self.root) or not self.wrapped.is_local or not os.path.isdir(marked):
             return False
         if os.path.samefile(marked, self.root):
             return False
@@ -107,7 +100,7 @@ class SpreadFiles(AnyFiles):
             files.remove(MARK)
             mark = {**_mark_of(self._identity, home), "path": str(self.root)}
             body = json.dumps(mark).encode()
-            files.create(MARK, partial(Sink.write, data=body))
+            files.create(MARK, partial(Output.write, data=body))
             files.sync(MARK)
             for folder in ("", ABOVE):
                 files.sync_folder(folder)
@@ -118,117 +111,10 @@ class SpreadFiles(AnyFiles):
                 "Name each folder once."
             )
 
-    def _at(self, name: str) -> tuple[AnyFiles, str]:
+    def at(self, name: str) -> tuple[AnyFiles, str]:
         folder, _, rest = name.partition("/")
         files = self._roots.get(folder)
-        return (self._own, name) if files is None else (files, rest)
-
-    def path(self, name: str) -> Path | str:
-        files, rest = self._at(name)
-        return files.path(rest)
-
-    def stamp(self, name: str) -> str:
-        files, rest = self._at(name)
-        return files.stamp(rest)
-
-    def exists(self, name: str) -> bool:
-        files, rest = self._at(name)
-        return files.exists(rest)
-
-    def is_folder(self, name: str) -> bool:
-        files, rest = self._at(name)
-        return files.is_folder(rest)
-
-    def age_s(self, name: str) -> float:
-        files, rest = self._at(name)
-        return files.age_s(rest)
-
-    def list(self, folder: str) -> list[str]:
-        files, rest = self._at(folder)
-        return files.list(rest)
-
-    def version(self, folder: str) -> Hashable | None:
-        files, rest = self._at(folder)
-        return files.version(rest)
-
-    def read(self, name: str) -> bytes:
-        files, rest = self._at(name)
-        return files.read(rest)
-
-    def map(self, ref: FileRef) -> pa.Buffer:
-        files, rest = self._at(ref.name)
-        return files.map(FileRef(rest, ref.bytes, ref.checksum))
-
-    def open(self, ref: FileRef) -> Opened:
-        files, rest = self._at(ref.name)
-        return files.open(FileRef(rest, ref.bytes, ref.checksum))
-
-    def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
-        files, rest = self._at(name)
-        return files.ranges(rest, spans)
-
-    def make_folder(self, name: str) -> None:
-        files, rest = self._at(name)
-        files.make_folder(rest)
-
-    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
-        files, rest = self._at(name)
-        made = files.create(rest, fill)
-        return FileRef(name, made.bytes, made.checksum)
-
-    def sync(self, name: str) -> None:
-        files, rest = self._at(name)
-        files.sync(rest)
-
-    def sync_folder(self, name: str) -> None:
-        files, rest = self._at(name)
-        files.sync_folder(rest)
-
-    def publish(self, name: str, data: bytes, draft: str) -> None:
-        self._own.publish(name, data, draft)
-
-    def remove(self, name: str) -> None:
-        files, rest = self._at(name)
-        files.remove(rest)
-
-    def lock(self, name: str) -> AbstractContextManager[None]:
-        return self._own.lock(name)
-
-    def pin(self, name: str) -> Pin:
-        return self._own.pin(name)
-
-    def remove_unpinned(self, name: str) -> bool:
-        return self._own.remove_unpinned(name)
-
-    def size(self, name: str) -> int:
-        files, rest = self._at(name)
-        return files.size(rest)
-
-    def copy(self, source: str, target: str, size: int) -> None:
-        (files, before), (others, after) = self._at(source), self._at(target)
-        if files is others:
-            files.copy(before, after, size)
-            return
-        content = files.map(FileRef(before, size, ""))
-        others.create(after, lambda sink: sink.write(content))
-
-    def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
-        files, rest = self._at(name)
-        return files.hand_over(rest, change)
-
-    def resize(self, name: str, size: int) -> None:
-        files, rest = self._at(name)
-        files.resize(rest, size)
-
-    def patch(self, name: str, offset: int, data: Any) -> None:
-        files, rest = self._at(name)
-        files.patch(rest, offset, data)
-
-    def scatter(
-        self, name: str, positions: npt.NDArray[np.int64], rows: npt.NDArray[np.void]
-    ) -> None:
-        files, rest = self._at(name)
-        files.scatter(rest, positions, rows)
+        return (self.wrapped, name) if files is None else (files, rest)
 
 
 def _mark_of(identity: str, home: str) -> dict[str, str]:

@@ -1,7 +1,8 @@
 """How values are kept as JSON: each field of a value carries its own way there and back.
 
 A codec is a pair of functions.
-A dataclass whose fields carry codecs is turned into plain JSON by `fields_to_json`, and back by `fields_from_json`.
+A dataclass whose fields carry codecs is turned into plain JSON by `fields_to_json`, and back by
+`fields_from_json`.
 `seal` makes bytes of that, with a checksum over the rest; `unseal` takes no others.
 
 Knows no value of its own. What is read is never evaluated.
@@ -17,7 +18,7 @@ from typing import Any, NamedTuple
 import xxhash
 
 BAD_JSON = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
-"""What text that should be JSON of a certain shape, and is not, can raise."""
+"""What can be raised by text that should be JSON of a certain shape, and is not."""
 
 
 class Codec(NamedTuple):
@@ -70,7 +71,7 @@ def maybe(one: Codec) -> Codec:
 
 
 def kept(codec: Codec = PLAIN, *, default: Any = MISSING, make: Any = MISSING) -> Any:
-    """A field of a dataclass that is kept in some way; with a default, or with what makes one."""
+    """A field of a dataclass that is kept in some way, with a default or with what makes one."""
     return field(default=default, default_factory=make, metadata={"codec": codec})
 
 

@@ -44,17 +44,23 @@ from wavedex.log.leases import leased_commits, take_lease, useless_leases
 from wavedex.plan.slot_set import ranges_of
 
 STAGED_HOURS_KEPT = 24
-"""How long files below `staged/` that no manifest names are taken for the work of tasks that are still running."""
+"""How long a file below `staged/` that no manifest names counts as the work of a running task."""
 
 
 PARSED_MAX = 8
-"""How many manifests are remembered as they were parsed: a write looks at the last few several times."""
-LISTED = 32
-"""Once in so many vacuums at most, for every so many commits that are kept, files are listed that nobody may have named."""
-RECENT = 4
-"""Among the files of how many commits a write looks for those of attempts that failed: its own, and those before.
+"""How many manifests are remembered as they were parsed.
 
-A file is first named by one of as many commits from the one in its name on.
+A write looks at the last few several times.
+"""
+LISTED = 32
+"""How often vacuums list the files, to find those that nobody ever named.
+
+Where k commits are kept, at most one vacuum in k / LISTED does so: one in ten for 320 commits.
+"""
+RECENT = 4
+"""How many commits a write looks at for files of attempts that failed: its own, and those before.
+
+A file is first named by the commit in its name, or by one that follows, within as many commits.
 """
 
 
@@ -73,13 +79,16 @@ def commits_in(names: Iterable[str]) -> list[int]:
 class Kept:
     """Which of the kept manifests tell whether a file is still named.
 
-    The commits that name a file follow one another: none takes up what the one before has let go. So a file that a commit
-    named which is gone is named by the next that is kept, or by the last before, or by none. The first that names a data file is
-    the one in its name, or one soon after where a preparation came between. So a file of a commit that is gone is named by the
+    The commits that name a file follow one another: none takes up what the one before has let go.
+    So take a file that was named by a commit that is gone. It is named by the next commit that is
+    kept, or by the last one before, or by none.
+    The first commit that names a data file is the one in its name, or one soon after where a
+    preparation came between. So a file with the number of a commit that is gone is named by the
     next that is kept, or by none.
 
-    Unless `whole`, only some are asked: those at the edges of gaps, which tell of all that belonged to commits that are gone, and so
-    of whatever a vacuum that was cut off has left; and the newest, which tell of attempts that failed.
+    Unless `whole`, only some are asked. Those at the edges of gaps tell of all that belonged to
+    commits that are gone, and so of whatever a vacuum that was cut off has left. The newest tell of
+    attempts that failed.
     """
 
     def __init__(self, commits: Sequence[int], whole: bool) -> None:
@@ -91,7 +100,7 @@ class Kept:
         self._unasked = [(first, last) for first, last in bounds if first <= last]
 
     def told(self, names: list[str]) -> list[str]:
-        """Those of the names in a folder of data that belong to files of which the manifests `asked` tell."""
+        """The names in a folder of data whose files the manifests `asked` tell of."""
         for first, last in self._unasked:
             start, stop = f"{max(0, first - RECENT):010d}", f"{last + 1:010d}"
             names = [name for name in names if not start <= name < stop]
@@ -99,7 +108,10 @@ class Kept:
 
 
 class Commit(Protocol):
-    """What can be committed: whatever has a number, an instant, files, and bytes that no other attempt has."""
+    """What can be committed.
+
+    It has a number, an instant, files, and bytes that no other attempt has.
+    """
 
     @property
     def commit(self) -> int:
@@ -121,7 +133,7 @@ class Commit(Protocol):
         """The content of its file."""
 
     def follows(self, other: Self) -> bool | None:
-        """Whether it is the other one, or came to be on top of it; None where that cannot be told."""
+        """Whether it is the other one, or came to be on top of it; None if that cannot be told."""
 
 
 M = TypeVar("M", bound=Commit)
@@ -131,7 +143,11 @@ class Journal(Generic[M]):
     """The commits below one folder."""
 
     def __init__(self, files: AnyFiles, parse: Callable[[bytes, str, AnyFiles], M]) -> None:
-        """`parse` makes a commit of the content of its file, its name, and the files it may look at; it raises Damaged."""
+        """Read commits with `parse`.
+
+        It makes a commit of the content of its file, its name, and the files it may look at.
+        It raises Damaged.
+        """
         self.files = files
         self._parse = parse
         self._parsed: dict[int, tuple[bytes, M]] = {}
@@ -161,7 +177,7 @@ class Journal(Generic[M]):
     def read(self, commit: int) -> M:
         """The manifest of a commit. Raises FileNotFoundError where it is not kept.
 
-        COST: the file is read each time; it is parsed only if it is none of the last few.
+        COST: the file is read each time. It is parsed only if it is not among the last few.
         """
         name = manifest_name(commit)
         data = self.files.read(name)
@@ -183,9 +199,10 @@ class Journal(Generic[M]):
         """Publish the next manifest, the one `after` another.
 
         REQUIRES: the content of every file that it names lasts.
-        Raises ConcurrentWrite where another writer was first; nothing has changed then. Raises CommitUncertain where
-        the manifest is there, or may be, and the disk does not say whether it lasts; the files that it names must stay
-        then. What interrupts is raised as it is: ask `holds` what came of the commit.
+        Raises ConcurrentWrite where another writer was first. Nothing has changed then.
+        Raises CommitUncertain where the manifest is there, or may be, and the disk does not say
+        whether it lasts. The files that it names must stay then.
+        What interrupts is raised as it is: ask `holds` what came of the commit.
         """
         draft = draft_name(manifest.commit, token)
         data = manifest.to_bytes()
@@ -202,10 +219,11 @@ class Journal(Generic[M]):
         self._remember(data, manifest)
 
     def _settle(self, manifest: M, failure: Exception | None) -> None:
-        """See what came of a commit that failed, or that no lock guarded: raise it, unless it is in the log and lasts.
+        """See what came of a commit that failed, or that no lock guarded.
 
-        Without a lock a writer may be so slow that its number is taken, vacuumed, and free again. Nobody will ever look
-        at what it publishes then, since all go by the newest commit.
+        Raises, unless the commit is in the log and lasts.
+        Without a lock a writer may be so slow that its number is taken, vacuumed, and free again.
+        Nobody will ever look at what it publishes then, since all go by the newest commit.
         """
         held = self.holds(manifest)
         if held and not self.files.is_local:
@@ -213,8 +231,8 @@ class Journal(Generic[M]):
         if held is not False or isinstance(failure, CommitUncertain):
             why = failure or "Others went on, and it cannot be told from where."
             raise CommitUncertain(
-                f"Commit {manifest.commit} was made, or may have been: {why} Look to the disk; an append may "
-                "then be repeated, an amendment only if its rows are not there."
+                f"Commit {manifest.commit} was made, or may have been: {why} Look to the disk; "
+                "an append may then be repeated, an amendment only if its rows are not there."
             ) from failure
         # A writer that was faster may have taken the number, or cleared the draft away.
         if failure is not None and not isinstance(failure, FileExistsError | FileNotFoundError):
@@ -226,14 +244,17 @@ class Journal(Generic[M]):
         )
 
     def _remove_stray(self, manifest: M) -> None:
-        """Remove a manifest that is not in line with those that follow, if it is there."""
+        """Remove a manifest that later ones do not build on, if it is there."""
         name = manifest_name(manifest.commit)
         with contextlib.suppress(FileNotFoundError):
             if self.files.read(name) == manifest.to_bytes():
                 self.files.remove(name)
 
     def holds(self, manifest: M) -> bool | None:
-        """Whether a commit is in the log, or one that came to be on top of it; None where that cannot be told."""
+        """Whether a commit is in the log, or one that came to be on top of it.
+
+        None where that cannot be told.
+        """
         try:
             while (newest := max(self.commits(), default=-1)) == manifest.commit:
                 with contextlib.suppress(FileNotFoundError):  # It was vacuumed since; look again.
@@ -244,10 +265,11 @@ class Journal(Generic[M]):
             return None
 
     def lease(self, commit: int, now_s: float, token: str) -> int | None:
-        """Keep a commit for some minutes from writers that clear up. Returns until when; None where it is gone already.
+        """Keep a commit for some minutes from writers that clear up.
 
-        Where only one commit is kept, and when rows are erased, writers let go of it all the same. Raises WavedexError where
-        the disk refuses.
+        Returns until when, or None where the commit is gone already.
+        Where only one commit is kept, and when rows are erased, writers let go of it all the same.
+        Raises WavedexError where the disk refuses.
         """
         until_s = take_lease(self.files, LOG, commit, now_s, token)
         return until_s if self.files.exists(manifest_name(commit)) else None
@@ -255,13 +277,17 @@ class Journal(Generic[M]):
     def vacuum(
         self, keep: int, since: str | None = None, now_s: float | None = None, whole: bool = True
     ) -> list[str]:
-        """Remove all but the newest `keep` manifests and the files that none of the kept ones names.
+        """Remove all but the newest `keep` manifests, and the files that no kept manifest names.
 
-        Those that were written at `since` or later are kept too, and the one that was the newest then, and with `now_s`
-        those that are on lease then, but none from before an erase. Manifests that a reader has pinned are kept. Unless
-        `whole`, some files that no manifest ever named stay until a later time. REQUIRES: the writer's lock is held, where
-        there are locks. Returns what was removed.
-        COST: reads a few manifests for each that goes, however many are kept; with `whole`, all of them.
+        These are kept too, but none of them from before an erase:
+
+        - those that were written at `since` or later, and the one that was the newest then;
+        - with `now_s`, those that are on lease then.
+
+        Manifests that a reader has pinned are kept. Unless `whole`, some files that no manifest
+        ever named stay until a later time. Returns what was removed.
+        REQUIRES: the writer's lock is held, where there are locks.
+        COST: reads a few manifests for each that goes, however many are kept; with `whole`, all.
         """
         listed = self.files.list(LOG)
         commits = commits_in(listed)
@@ -288,26 +314,35 @@ class Journal(Generic[M]):
         return [*removed, *map(manifest_name, gone), *unnamed]
 
     def _names_in(self, commit: int) -> Iterable[str] | None:
-        """The files that an old manifest names; None where nobody can tell, and what only it named is found by listing."""
+        """The files that an old manifest names; None where nobody can tell.
+
+        What only that manifest named is then found by listing.
+        """
         try:
             return self.read(commit).files
         except (FileNotFoundError, Damaged, NotOurs):
             return None
 
     def _is_due(self, kept: Kept) -> bool:
-        """Whether to look for files that no manifest ever named: the less often, the more files there are to look at."""
+        """Whether to look for files that no manifest ever named.
+
+        The more files there are to look at, the less often.
+        """
         self._unlisted += LISTED
         return self._unlisted >= kept.count
 
     def _perhaps_unnamed(self, kept: Kept, newest: int) -> Iterator[str]:
-        """The files of which the manifests that are asked tell whether one names them."""
+        """Files that may be unnamed. The manifests that are asked tell whether one names them."""
         for folder in dict.fromkeys([DATA, *self.files.homes(DATA)]):
             for name in kept.told(self.files.list(folder)):
                 if self._is_over(name, newest) and is_part_file(f"{folder}/{name}"):
                     yield f"{folder}/{name}"
 
     def _perhaps_left(self, oldest: int) -> list[str]:
-        """Staged files that no task can be at work on. Any kept manifest may name one: nothing tells how long it waited."""
+        """Staged files that no task can be at work on.
+
+        Any kept manifest may name one: nothing tells how long it waited.
+        """
         names = filter(is_part_file, self.files.names_in(STAGED))
         return [name for name in names if self._is_old(name, oldest)]
 
@@ -316,8 +351,8 @@ class Journal(Generic[M]):
     ) -> list[int]:
         """The commits that need not be kept: those from before an erase, and old ones.
 
-        That is all but the newest `keep`, those written at `since` or later, in ISO format and UTC, the one before them, and
-        those that are on lease.
+        Old are all but these: the newest `keep`, those written at `since` or later (in ISO format
+        and UTC), the one before them, and those that are on lease.
         """
         floor = (self.find(commits[-1]) or self.latest()).floor
         few = commits[:-keep]
@@ -336,16 +371,18 @@ class Journal(Generic[M]):
         return "" if found is None else found.written_at  # Another vacuum was faster.
 
     def remove_unnamed(self, names: Iterable[str], since: int = 0) -> list[str]:
-        """Remove those of these files that no kept manifest names, and return their names.
+        """Remove the files among `names` that no kept manifest names, and return their names.
 
-        REQUIRES: the writer's lock is held, or nobody else can come to name them; no commit before `since` names any.
+        REQUIRES: the writer's lock is held, or nobody else can come to name them. No commit before
+        `since` names any.
         """
         return self._remove_unnamed(names, [each for each in self.commits() if each >= since])
 
     def _remove_unnamed(self, names: Iterable[str], commits: Collection[int]) -> list[str]:
         found = [*filter(None, map(self.find, sorted(commits)))]
         if not found or len(found) < len(commits):
-            # Another vacuum is at work, which no lock kept out: what those told that are gone, others must tell.
+            # Another vacuum is at work, which no lock kept out, and some manifests are gone.
+            # The others must tell what those told.
             found = self._kept()
         named = {name for manifest in found for name in manifest.files}
         unnamed = [name for name in names if name not in named]
@@ -354,9 +391,11 @@ class Journal(Generic[M]):
         return unnamed
 
     def _kept(self) -> list[M]:
-        """The manifests that are kept. Where there is no lock, another vacuum may remove some while they are read.
+        """The manifests that are kept.
 
-        ENSURES: the newest is among them, since whatever comes after it names no other file that was there before.
+        Where there is no lock, another vacuum may remove some while they are read.
+        ENSURES: the newest is among them. That is enough, since whatever comes after it names no
+        other file that was there before.
         """
         while True:
             commits = self.commits()
@@ -372,7 +411,7 @@ class Journal(Generic[M]):
             return None
 
     def _is_old(self, name: str, oldest: int) -> bool:
-        """Whether no task can be at work on a staged file, which is much older than the oldest commit."""
+        """Whether no task can be at work on a staged file: the oldest commit is much younger."""
         try:
             kept_s = self.files.age_s(manifest_name(oldest))
             return self.files.age_s(name) > kept_s + STAGED_HOURS_KEPT * 3600
@@ -380,10 +419,11 @@ class Journal(Generic[M]):
             return False  # Its writer was faster.
 
     def _is_over(self, name: str, newest: int) -> bool:
-        """Whether nobody can be at work on a file, whose name begins with the commit that it was written for.
+        """Whether nobody can be at work on a file. Its name begins with the commit it is for.
 
-        A lock keeps others out. Where there is none, a commit that is still to come may be another writer's; and files that
-        were staged for the newest may still come to be named, by the next, where a preparation took its number.
+        A lock keeps others out. Where there is none, a commit that is still to come may be another
+        writer's. Files that were staged for the newest may also still come to be named: by the next
+        commit, where a preparation took the newest number.
         """
         commit = commit_of(name)
         return self.files.is_local or commit is None or commit < newest

@@ -1,9 +1,10 @@
 """Leases: a reader that opens its files bit by bit says which commit it is reading, and until when.
 
-A snapshot maps its files when it is taken, so nothing can take them from it. The tasks of a Spark query open theirs one
-after the other, and by then the commit may not be among those that are kept. So whoever plans such a query leaves an
-empty file beside the manifests, whose name says the commit and the end, and a writer that clears up keeps that commit until
-then. A lease is never changed: to hold a commit for longer is to take another one.
+A snapshot maps its files when it is taken, so nothing can take them from it. The tasks of a Spark
+query open theirs one after the other. By then the commit may not be among those that are kept.
+So whoever plans such a query leaves an empty file beside the manifests. Its name says the commit
+and the end. A writer that clears up keeps that commit until then.
+A lease is never changed: to hold a commit for longer is to take another one.
 
 It is no lock: nobody waits for it, and it ends by itself where its taker has died.
 """
@@ -18,15 +19,16 @@ from wavedex.files.contract import AnyFiles
 LEASE_S = 1200
 """How long a lease runs.
 
-Whoever goes on reading takes another one when less than half of it is left. So at least half of it may lie between two tasks of a
-query that start, or between two queries of a frame.
+Whoever goes on reading takes another one when less than half of it is left. So at least half of it
+may lie between the starts of two tasks of a query, or between two queries of a frame.
 """
 _NAME = re.compile(r"(\d{20})\.(\d+)-[0-9a-f]+\.lease")
 
 
 def take_lease(files: AnyFiles, folder: str, commit: int, now_s: float, token: str) -> int:
-    """Hold a commit for `LEASE_S`, unless another lease holds it for at least half of that. Returns when the lease ends.
+    """Hold a commit for `LEASE_S`. Returns when the lease ends.
 
+    If another lease holds it for at least half of that, no new one is taken.
     COST: one look at the folder, and one empty file where there is none yet.
     """
     leases = filter(None, map(_NAME.fullmatch, files.list(folder)))
@@ -56,5 +58,8 @@ def useless_leases(names: Iterable[str], kept: Collection[int], now_s: float | N
 
 
 def _runs(until_s: int, now_s: float) -> bool:
-    """Whether a lease still runs. One that ends far ahead comes from a clock that is wrong, and would never end."""
+    """Whether a lease still runs.
+
+    One that ends far ahead does not: it comes from a clock that is wrong, and would never end.
+    """
     return now_s <= until_s <= now_s + 2 * LEASE_S

@@ -1,12 +1,14 @@
 """The ledger: how many rows each slot has, and what it was delivered with.
 
-A manifest that had a line for each slot would grow with the window, and so would every commit. So it holds the latest lines
-only. Once they are many they are written to a file of their own, a segment, which never changes and which manifests name
-from then on, as they name data. Readers of rows never look at it. Writers look at the lines in hand, and at a segment where
-a slot comes again; a sum over slots takes segments as a whole.
+A manifest with a line for each slot would grow with the window, and so would every commit. So it
+holds the latest lines only. Once they are many, they are written to a file of their own, a segment.
+A segment never changes. Manifests name it from then on, as they name data.
+Readers of rows never look at it. Writers look at the lines in hand, and at a segment where a slot
+comes again. A sum over slots takes segments as a whole.
 
-Counts add up: a slot may have a line in several places, and has the sum of them. Of what it was delivered with, the latest
-line counts. Lines of slots that are held no more stay where they are until their segment goes; nobody asks for them.
+Counts add up: a slot may have a line in several places, and has the sum of them. Of what it was
+delivered with, the latest line counts. Lines of slots that are no longer held stay where they are
+until their segment goes. Nobody asks for them.
 """
 
 from __future__ import annotations
@@ -32,20 +34,29 @@ from wavedex.rows.arrays import read_arrays, write_arrays
 from wavedex.rows.arrow import to_numpy
 
 LINES_MAX = 1024
-"""How many slots have a line in the manifest; one more, and all are written to a segment. Some forty bytes each."""
+"""How many slots have a line in the manifest. One more, and all are written to a segment.
+
+A line takes some forty bytes.
+"""
 SEGMENTS_MAX = 128
-"""How many segments there are; one more, and all are made one. Some hundred bytes each in the manifest."""
+"""How many segments there are. One more, and all are made one.
+
+Each takes some hundred bytes in the manifest.
+"""
 
 _IS_OURS = re.compile(r"data/\d{10}-[0-9a-f]+-ledger\.slots")
 
 
 class Segment(NamedTuple):
-    """A file of lines as a manifest names it: the first and the last slot in it, and the sum of its counts."""
+    """A file of lines as a manifest names it."""
 
     file: FileRef
     first: int
+    """The first slot in it."""
     last: int
+    """The last slot in it."""
     rows: int
+    """The sum of its counts."""
 
     def to_json(self) -> list[Any]:
         """As a manifest holds it."""
@@ -63,26 +74,33 @@ class Segment(NamedTuple):
 
 
 class Lines(NamedTuple):
-    """The content of a segment: slots, ascending, with what each was delivered with, perhaps nothing, and counts."""
+    """The content of a segment: one line for each slot."""
 
     slots: npt.NDArray[np.int64]
+    """Ascending."""
     delivered: pa.Array
+    """What each slot was delivered with, perhaps nothing."""
     rows: npt.NDArray[np.int64]
+    """How many rows are counted for each slot."""
 
 
 @dataclass(frozen=True)
 class Ledger:
-    """The lines of all slots as one commit has them: the latest ones, and segments, the oldest first."""
+    """The lines of all slots as one commit has them."""
 
     delivered: Mapping[int, str] = kept(numbered(PLAIN), make=dict)
+    """The latest lines: what slots were delivered with."""
     rows: Mapping[int, int] = kept(numbered(PLAIN), make=dict)
+    """The latest lines: how many rows are counted for slots."""
     segments: tuple[Segment, ...] = kept(
         listed(Codec(Segment.to_json, Segment.from_json)), default=()
     )
+    """The files of all earlier lines, the oldest first."""
     files: AnyFiles | None = field(default=None, compare=False, repr=False)
+    """Where segments are read from."""
 
     def identity(self, slot: int) -> str | None:
-        """What a slot was delivered with. COST: that of its segment, where it is not among the latest."""
+        """What a slot was delivered with. COST: that of its segment, if not among the latest."""
         if slot in self.delivered:
             return self.delivered[slot]
         for segment in reversed(self.segments):
@@ -94,7 +112,10 @@ class Ledger:
         return None
 
     def total(self, slots: Slots) -> int:
-        """The rows of some slots. COST: segments are read only where some of their slots are wanted and some are not."""
+        """The rows of some slots.
+
+        COST: a segment is read only where some of its slots are wanted and some are not.
+        """
         wanted = slots_of(slots)
         found = sum(self.rows[slot] for slot in slots_of(self.rows) & wanted)
         for segment in self.segments:
@@ -127,7 +148,7 @@ class Ledger:
         return {**found, **self.delivered}
 
     def kept(self, held: Slots) -> Ledger:
-        """Without lines and segments of which no slot is held."""
+        """Without lines and segments that have no held slot."""
         lines = slots_of(self.rows) & held
         return replace(
             self,
@@ -136,7 +157,9 @@ class Ledger:
         )
 
     def spilled(self, files: AnyFiles, stem: str, held: Slots) -> Ledger:
-        """With all lines in a segment, where they are too many for a manifest. ENSURES: the segment lasts.
+        """With all lines in a segment, where they are too many for a manifest.
+
+        ENSURES: the segment lasts.
 
         Where there are too many segments, they are made one, of the slots that are `held`.
         """
@@ -169,7 +192,10 @@ class Ledger:
         return Segment(ref, slots[0], slots[-1], int(rows.sum()))
 
     def differing(self, other: Ledger) -> Slots:
-        """The slots that have another number of rows in another ledger. COST: segments that both have are not read."""
+        """The slots that have another number of rows in another ledger.
+
+        COST: segments that both have are not read.
+        """
         found: Counter[int] = Counter()
         common = {*self.segments} & {*other.segments}
         for ledger, sign in ((self, 1), (other, -1)):

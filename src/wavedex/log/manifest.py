@@ -1,4 +1,6 @@
-"""The state of an index after one commit: which parts each sub-index is made of, and what the next write must know.
+"""The state of an index after one commit.
+
+It says which parts each sub-index is made of, and what the next write must know.
 
 What a planner's state, an owed operation or the words of a kind of index mean is not its business:
 those are plain JSON here.
@@ -43,7 +45,10 @@ OPEN = "open"
 
 
 TOKENS_KEPT = 32
-"""Of how many commits a manifest has the tokens: so many may come, and it can still be told whether one follows another."""
+"""A manifest has the tokens of this many commits, the last ones.
+
+Up to this many commits later, it can still be told whether one manifest follows another.
+"""
 
 
 @dataclass(frozen=True)
@@ -70,7 +75,7 @@ class SubIndex:
 
     @property
     def rows_hidden(self) -> int:
-        """Those of them that do not count any more."""
+        """The rows in its files that no longer count."""
         return sum(part.hidden.rows for part in self.parts if part.hidden is not None)
 
     @property
@@ -80,7 +85,10 @@ class SubIndex:
 
     @property
     def commit(self) -> int | None:
-        """The last commit that wrote a file of its rows, told by their names; None where there is no such file."""
+        """The last commit that wrote a file of its rows, by the names of its files.
+
+        None where there is no such file.
+        """
         refs = (ref for part in self.parts for ref in part.files.values())
         told = (commit_of(base_of(ref.name)) for ref in refs)
         return max((commit for commit in told if commit is not None), default=None)
@@ -107,7 +115,7 @@ class Work(NamedTuple):
     predicted_bytes: int
     written_bytes: int
     planned_rows: int = 0
-    """The rows that its plan let expect. Later commits of its kind are foretold by them."""
+    """The rows that its plan expected. Forecasts for later commits of its kind go by them."""
 
 
 _SUB_INDEX = Codec(SubIndex.to_json, SubIndex.from_json)
@@ -116,7 +124,7 @@ _LEDGER = Codec(fields_to_json, lambda data: Ledger(**fields_from_json(Ledger, d
 
 @dataclass(frozen=True)
 class Manifest:
-    """The state of an index after one commit. What is not said stands as it is in a new index."""
+    """The state of an index after one commit. A field that is not given is as in a new index."""
 
     commit: int = kept()
     """Its number."""
@@ -125,7 +133,7 @@ class Manifest:
     written_at: str = kept()
     """When, in ISO format and UTC."""
     state: Mapping[str, Any] | None = kept(default=None)
-    """The planner's; None while the index is new."""
+    """The planner's state; None while the index is new."""
     indexes: Mapping[str, SubIndex] = kept(named(_SUB_INDEX), make=dict)
     """The sub-indexes."""
     temps: Mapping[str, SubIndex] = kept(named(_SUB_INDEX), make=dict)
@@ -153,12 +161,18 @@ class Manifest:
     own: Mapping[str, Any] = kept(TABLE, make=dict)
     """What only its kind of index knows, as plain JSON."""
     tokens: tuple[str, ...] = kept(listed(PLAIN), default=())
-    """Those of the last commits, its own the last. No two attempts have the same, so no two manifests have the same bytes."""
+    """The tokens of the last commits, its own last.
+
+    No two attempts have the same token, so no two manifests have the same bytes.
+    """
     definition: str = kept(default="")
     """The checksum of what the index was created as."""
 
     def follows(self, other: Manifest) -> bool | None:
-        """Whether it is another manifest, or came to be on top of it; None where that is too long ago to tell."""
+        """Whether it is another manifest, or came to be on top of it.
+
+        None where that is too long ago to tell.
+        """
         commits = self.commit - other.commit
         if commits < 0:
             return False
@@ -187,7 +201,10 @@ class Manifest:
 
     @property
     def held_slots(self) -> Slots:
-        """The slots that are in a sub-index, with or without rows; of those that drain, while there are any."""
+        """The slots that are in a sub-index, with or without rows.
+
+        A sub-index that drains counts only while it has parts.
+        """
         subs = (
             sub for name, sub in self.shown.items() if name not in self.draining or not sub.is_over
         )
@@ -211,7 +228,10 @@ class Manifest:
         return self.ledger.all_delivered
 
     def only(self, shard: int, name: str | None = None) -> Manifest:
-        """What a reader of one shard must know, of all sub-indexes or of one: enough to read, and not to write."""
+        """What a reader of one shard must know, of all sub-indexes or of one.
+
+        It is enough to read, and not to write.
+        """
         shown = {
             each: SubIndex(
                 sub.slots, tuple(p if n == shard else () for n, p in enumerate(sub.shards))
@@ -258,7 +278,10 @@ class Manifest:
 
 @dataclass(frozen=True, kw_only=True)
 class Notes:
-    """What a change has noted in its manifest beside parts and slots. What is not said stays as it was."""
+    """What a change notes in its manifest beside parts and slots.
+
+    What is not given stays as it was.
+    """
 
     batch: str | None = None
     """What an append is known by, should it come again."""

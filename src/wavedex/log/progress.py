@@ -1,7 +1,7 @@
 """How far the sources of an index have come, as each commit notes it.
 
-A stream comes in batches, which are counted. A source that is read piece by piece leaves a mark, the name of its last
-piece. Either stands in the commit that has the rows, so that nothing counts twice.
+A stream comes in batches, which are counted. A source that is read piece by piece leaves a mark,
+the name of its last piece. Either stands in the commit that has the rows, so nothing counts twice.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Sources:
     """The last piece of each source that is read piece by piece, by its name."""
 
     def and_then(self, later: Sources) -> Sources:
-        """What is known once more was noted: other streams take the place of all, marks add up."""
+        """What is known once more was noted. New streams replace all streams; marks add up."""
         return replace(
             self,
             streams=later.streams or self.streams,

@@ -1,7 +1,8 @@
-"""Whether what a pipeline file says goes together: modes, durations, folders, and the index that is meant.
+"""Whether what a pipeline file says goes together.
 
-Works on the tables after their keys and types were checked, and makes paths absolute and durations such as Spark reads
-them on the way. A value that was found wrong before is passed over: one mistake is said once.
+Looks at modes, durations, folders, and the index that is meant. Works on the tables after their
+keys and types were checked. On the way it makes paths absolute, and writes durations as Spark reads
+them. A value that was found wrong before is passed over: one mistake is said once.
 """
 
 from __future__ import annotations
@@ -98,14 +99,14 @@ def _check_stream(notes: Notes, stream: dict[str, Any]) -> None:
             choice = f", or {AVAILABLE_NOW!r}" if key == "trigger" else ""
             notes.add(
                 ("stream", key),
-                f"{key} is {text!r}. Give a whole number above 0 of seconds, minutes, hours, days or "
-                f"weeks, such as '10 minutes'{choice}.",
+                f"{key} is {text!r}. Give a whole number above 0 of seconds, minutes, hours, "
+                f"days or weeks, such as '10 minutes'{choice}.",
             )
         stream[key] = duration
 
 
 def _duration(text: str) -> str | None:
-    """A duration as Spark reads it, or None where it cannot be read. Months are none: they differ.
+    """A duration as Spark reads it; None where it cannot be read. Months are refused: they differ.
 
     >>> _duration("minute"), _duration("10 Seconds"), _duration("1 month"), _duration("soon")
     ('1 minute', '10 seconds', None, None)
@@ -121,9 +122,10 @@ def _duration(text: str) -> str | None:
 
 
 def _check_index(notes: Notes, index: dict[str, Any]) -> str | None:
-    """Note what is wrong with the options; those of a new index are not needed where there is one.
+    """Note what is wrong with the options, and return the kind of the index.
 
-    Returns the kind of the index, None where that is in doubt.
+    The kind is None where that is in doubt. Options of a new index are not needed where there is
+    one.
     """
     named = index.get("kind")
     if notes.doubts(("index", "kind")):

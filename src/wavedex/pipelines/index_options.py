@@ -1,9 +1,10 @@
-"""Whether an index can be created as a pipeline file says, and whether one that is there is what it says.
+"""Whether an index can be created as a pipeline file says, or is what it says if it is there.
 
-`create` of the kind of index itself is asked whether it would take the options, on a disk that stops it before it makes
-anything. The columns are not known before Spark has read the source, so stand-ins are used: the columns that the options
-name, the time a timestamp, or a whole number where the slot is one. Whatever is refused so is refused with every type that
-Spark can bring; whether the real columns fit is said when they are there.
+The kind of index itself is asked: its `create` gets the options, on a disk that stops it before it
+makes anything. The columns are not known before Spark has read the source, so stand-ins are used:
+the columns that the options name. The time is a timestamp, or a whole number where the slot is one.
+Whatever is refused so is refused with every type that Spark can bring. Whether the real columns fit
+is said when they are there.
 """
 
 from __future__ import annotations
@@ -39,7 +40,8 @@ def _nowhere(path: object) -> NoReturn:
 def find_refused(kind: Kind, options: Mapping[str, Any]) -> Iterator[Found]:
     """Find the options with which no index of a kind can be created, whatever the columns.
 
-    Options that are only wrong together are found at the later one of them. REQUIRES: they are of the types in its hints.
+    Options that are only wrong together are found at the later one of them.
+    REQUIRES: they are of the types in its hints.
     """
     if _refusal(kind, options) is None:
         return
@@ -57,7 +59,10 @@ def find_refused(kind: Kind, options: Mapping[str, Any]) -> Iterator[Found]:
 
 
 def find_index(path: str) -> Definition | None:
-    """The definition of the index at a local path, None where one can be created. Raises WavedexError or OSError."""
+    """The definition of the index at a local path; None where one can be created.
+
+    Raises WavedexError or OSError.
+    """
     try:
         return open_index(path).definition
     except NotAnIndex:
@@ -70,7 +75,10 @@ def find_index(path: str) -> Definition | None:
 def find_differences(
     definition: Definition, name: str | None, options: Mapping[str, Any]
 ) -> Iterator[Found]:
-    """Find the options that are not those of an index that is there; `name` is the kind that it should be of, if any."""
+    """Find the options that are not those of an index that is there.
+
+    `name` is the kind that it should be of, if any.
+    """
     kind = KINDS[definition.kind]
     advice = "Leave it out, or choose another path."
     if name not in (None, kind.name):

@@ -1,9 +1,9 @@
 """What a pipeline file says: from which source, through which query, into which index.
 
-The file is TOML; docs/pipelines.md describes it. It is read and checked before Spark starts: its text, its tables and
-keys, and what they mean together. All mistakes are collected and raised at once, each with its line. What only Spark can
-know is not checked here: formats, schemas, SQL, and the types of the columns. Imports no pyspark and changes nothing on
-disk.
+The file is TOML; docs/pipelines.md describes it. It is read and checked before Spark starts: its
+text, its tables and keys, and what they mean together. All mistakes are collected and raised at
+once, each with its line. What only Spark can know is not checked here: formats, schemas, SQL, and
+the types of the columns. Imports no pyspark and changes nothing on disk.
 """
 
 from __future__ import annotations
@@ -38,14 +38,16 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Source:
-    """What Spark reads. `options` are all text, as Spark wants them; `at_once` is how many folders make a batch."""
+    """What Spark reads."""
 
     format: str
     path: str | None = None
     mode: str = "batch"
     schema: str | None = None
     options: Mapping[str, str] = field(default_factory=dict)
+    """All text, as Spark wants them."""
     at_once: int = 1
+    """How many folders make a batch."""
 
 
 @dataclass(frozen=True)
@@ -57,19 +59,22 @@ class Shape:
 
 @dataclass(frozen=True)
 class IndexPart:
-    """The index, the options that the file gives, as `create` takes them, and the kind of it, if the file says it."""
+    """The index that is written to."""
 
     path: str
     options: Mapping[str, Any] = field(default_factory=dict)
+    """The options that the file gives, as `create` takes them."""
     kind: str | None = None
+    """The kind of index, if the file says it."""
 
 
 @dataclass(frozen=True)
 class Stream:
-    """How a stream runs. `trigger` is a duration or AVAILABLE_NOW, None for batch after batch without a pause."""
+    """How a stream runs."""
 
     checkpoint: str
     trigger: str | None = None
+    """A duration or AVAILABLE_NOW; None for batch after batch without a pause."""
     delay: str | None = None
     dead_letters: str | None = None
     takeover: bool = False
@@ -85,7 +90,10 @@ class SparkPart:
 
 @dataclass(frozen=True)
 class Pipeline:
-    """A pipeline file that has no mistakes. Paths are absolute, durations are written as Spark reads them."""
+    """A pipeline file that has no mistakes.
+
+    Paths are absolute. Durations are written as Spark reads them.
+    """
 
     file: str
     source: Source
@@ -94,6 +102,7 @@ class Pipeline:
     stream: Stream | None
     spark: SparkPart
     lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False, compare=False)
+    """On which line of the file each key stands."""
 
 
 PARTS = {"source": Source, "shape": Shape, "index": IndexPart, "stream": Stream, "spark": SparkPart}
@@ -127,7 +136,7 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
 
 
 def check_against(definition: Definition, pipeline: Pipeline) -> tuple[Mistake, ...]:
-    """The mistakes of a pipeline whose index is there already: the options that are not those of the index."""
+    """The mistakes of a pipeline whose index is there: options that are not those of the index."""
     index = pipeline.index
     found = index_options.find_differences(definition, index.kind, index.options)
     mistakes = (Mistake(line_of(pipeline.lines, ("index", key)), text) for key, text in found)
@@ -184,7 +193,10 @@ def _read_tables(notes: Notes, data: Mapping[str, Any]) -> dict[str, dict[str, A
 
 
 def _of_its_kind(notes: Notes, content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """What the table of an index says, but for what only other kinds have, and the keys of its kind and their types."""
+    """What the table of an index says, and the keys of its kind with their types.
+
+    What only other kinds have is left out.
+    """
     kind = content.get("kind", DEFAULT)
     if not isinstance(kind, str) or kind not in KINDS:
         return {**content}, HINTS["index"]

@@ -1,7 +1,7 @@
 """The paths of a pipeline file: where they are, and whether one lies in the other.
 
-A path is local, and then relative to the folder of the file that names it, or a URI, which is left as it is. Looks at
-local folders and never at anything behind a URI.
+A path is local, and then relative to the folder of the file that names it. Or it is a URI, which is
+left as it is. Looks at local folders and never at anything behind a URI.
 """
 
 from __future__ import annotations
@@ -30,7 +30,10 @@ def place_of(path: str, folder: str) -> str:
 
 
 def is_missing(place: str, *, folder: bool = False) -> bool:
-    """Whether there is certainly nothing at a place, or no folder; of URIs and patterns nobody can tell."""
+    """Whether there is certainly nothing at a place, or no folder.
+
+    Of URIs and patterns nobody can tell.
+    """
     if is_uri(place) or (_GLOB.search(place) and not os.path.exists(place)):
         return False
     return not (os.path.isdir(place) if folder else os.path.exists(place))
@@ -46,7 +49,7 @@ def lies_in(inner: str, outer: str) -> bool:
 
 
 def _steps(place: str) -> tuple[str, ...]:
-    """Where a place is, from the outside in. The same place under another name has the same steps."""
+    """Where a place is, from the outside in. Another name of the same place has the same steps."""
     if not is_uri(place):
         return "file", "", *PurePosixPath(os.path.realpath(place)).parts
     parts = urlsplit(place)

@@ -1,8 +1,8 @@
 """On which line of a TOML text a key stands, which Python's own reader does not say.
 
-The text is walked once, statement by statement: headers, keys, values. A value is only skipped, but for inline tables,
-whose keys count too; so nothing inside a string, an array or a comment is ever taken for a key. Says nothing about what
-is wrong with a text: `tomllib` has read it before.
+The text is walked once, statement by statement: headers, keys, values. A value is only skipped,
+except for inline tables, whose keys count too. So nothing inside a string, an array or a comment is
+ever taken for a key. Says nothing about what is wrong with a text: `tomllib` has read it before.
 """
 
 from __future__ import annotations
@@ -31,7 +31,8 @@ _DEPTH = {"[": 1, "{": 1, "]": -1, "}": -1}
 def lines_of(text: str) -> dict[KeyPath, int]:
     r"""Return the line of every table and key, by its path; lines are counted from 1.
 
-    A table has the line of its header, or of the first key that makes it. Nothing within an array has a line of its own.
+    A table has the line of its header, or of the first key that makes it. Nothing within an array
+    has a line of its own.
     REQUIRES: `tomllib` reads the text.
 
     >>> lines_of("[a]\nb.c = '''\nd = 1'''\ne = {f = 2}\n")

@@ -1,8 +1,8 @@
 """Whether a table of a TOML file is as it should be: unknown keys, values of the wrong type.
 
-What a table may have is said by type hints, so that the class that is filled from it, or the function that is called
-with it, is the only list of its keys. Mistakes are collected and never raised: whoever wrote the file is told all of
-them at once. Opens no file and knows no key by name.
+What a table may have is said by type hints. So the class that is filled from it, or the function
+that is called with it, is the only list of its keys. Mistakes are collected and never raised:
+whoever wrote the file is told all of them at once. Opens no file and knows no key by name.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Notes:
         self.mistakes.append(Mistake(line_of(self._lines, path), text))
 
     def doubts(self, path: KeyPath) -> bool:
-        """Whether a mistake was noted here already, so that no other should be made of it."""
+        """Whether a mistake was noted here already. Then no other is made of it."""
         return path in self._doubtful
 
 
@@ -62,7 +62,10 @@ def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
 def read_table(
     notes: Notes, name: str, content: Mapping[str, Any], hints: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return the values of a table that are of the types in `hints`, and note what is wrong with the others."""
+    """Return the values of a table that are of the types in `hints`.
+
+    Note what is wrong with the others.
+    """
     values = {}
     for key, value in content.items():
         path = (name, key)
@@ -120,7 +123,10 @@ def _texts(notes: Notes, path: KeyPath, content: dict[str, Any]) -> Iterator[tup
 
 
 def _flat(content: dict[str, Any]) -> Iterator[tuple[KeyPath, Any]]:
-    """All values in tables in tables, in their order. A stack, as a name may have any number of dots."""
+    """All values in tables in tables, in their order.
+
+    It keeps a stack, as a name may have any number of dots.
+    """
     waiting: list[tuple[KeyPath, Any]] = [((key,), content[key]) for key in reversed(content)]
     while waiting:
         path, value = waiting.pop()

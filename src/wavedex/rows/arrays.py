@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import Damaged
-from wavedex.files.contract import Sink
+from wavedex.files.contract import Output
 from wavedex.rows.arrow import to_arrow
 
 
-def write_arrays(sink: Sink, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
+def write_arrays(sink: Output, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
     """Write arrays, NumPy's or Arrow's, under their names."""
     columns = []
     for values in arrays.values():
@@ -41,7 +41,7 @@ def read_arrays(buffer: pa.Buffer, name: str) -> tuple[dict[str, pa.Array], dict
     return {name: batch.column(place)[0].values for place, name in enumerate(names)}, metadata
 
 
-def write_batch(sink: Sink, batch: pa.RecordBatch) -> None:
+def write_batch(sink: Output, batch: pa.RecordBatch) -> None:
     """Write an Arrow IPC file of one record batch."""
     with pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
         writer.write_batch(batch)

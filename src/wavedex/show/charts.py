@@ -14,7 +14,7 @@ LOWER, UPPER = "█", "░"
 
 
 def bars(values: Mapping[str, float], width: int, base: float = 0.0) -> list[str]:
-    """A bar for each value, from `base` on, which has no length; the longest has `width` columns."""
+    """A bar for each value. It begins at `base`, and the longest has `width` columns."""
     longest = max((value - base for value in values.values()), default=0.0)
     label_width = max(map(len, values), default=0)
     lines = []
@@ -28,9 +28,10 @@ def bars(values: Mapping[str, float], width: int, base: float = 0.0) -> list[str
 def towers(
     lower: Sequence[float], upper: Sequence[float], width: int, height: int
 ) -> tuple[list[str], int]:
-    """A tower for each place, full up to its lower value and shaded up to its upper one; and how many places one is for.
+    """A tower for each place, and how many places one tower is for.
 
-    Where there are more places than columns, a tower has the largest values of several. REQUIRES: there is a place.
+    It is full up to the lower value and shaded up to the upper one. Where there are more places
+    than columns, a tower has the largest values of several. REQUIRES: there is a place.
 
     >>> towers([1, 2], [2, 2], width=9, height=2)
     (['░█', '██'], 1)

@@ -1,4 +1,7 @@
-"""The one palette: Okabe and Ito's colours, which can be told apart by nearly everybody, in three strengths."""
+"""The one palette, in three strengths.
+
+It has Okabe and Ito's colours, which nearly everybody can tell apart.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ class Drawing:
     line: Callable[[Mapping[str, Any]], tuple[str, ...]]
     """What is said of it in one line, before its size."""
     facts: Callable[[Mapping[str, Any]], dict[str, str]]
-    """What is said of it, by name. Nothing is said of what is empty."""
+    """What is said of it, by name. What is empty is left out."""
     svg: Callable[[Mapping[str, Any], Label], str]
     """Its picture for a page."""
     text: Callable[[Mapping[str, Any], Label, int], Iterable[Any]]

@@ -1,8 +1,10 @@
-"""What the picture of a grid shows, however it is drawn: a line for each partition of births, a column for each of deaths.
+"""What the picture of a grid shows, however it is drawn.
 
-Where they cross is a sub-index, and its cell says how many rows it holds, how many of those are hidden, and whether the last
-commit that wrote to the grid wrote this one. What lies beside the grid, the delta and sub-indexes that drain, comes after
-it. Made of the plain JSON that `describe` returns; reads nothing.
+It has a line for each partition of births and a column for each partition of deaths. Where they
+cross is a sub-index. Its cell says how many rows it holds, how many of those are hidden, and
+whether the last commit that wrote to the grid wrote this one. After the grid comes what lies beside
+it: the delta, and sub-indexes that drain.
+Made of the plain JSON that `describe` returns. Reads nothing.
 """
 
 from __future__ import annotations
@@ -39,21 +41,25 @@ class GridCell:
 
 @dataclass(frozen=True)
 class GridPicture:
-    """What a picture is drawn of.
-
-    `births` and `deaths` name the slots of each line and column, the first and the last of them. `beside` are the delta and what
-    drains. `commit` is the one that wrote last, of those that wrote to a cell that is there.
-    """
+    """What a picture is drawn of."""
 
     births: Sequence[tuple[str, str]]
+    """The names of the first and the last slot of each line."""
     deaths: Sequence[tuple[str, str]]
+    """The names of the first and the last slot of each column."""
     cells: Sequence[Sequence[GridCell]]
+    """The sub-indexes, line by line."""
     beside: Sequence[GridCell]
+    """The delta and what drains."""
     commit: int | None
+    """The last commit that wrote to a cell that is there."""
 
     @classmethod
     def of(cls, about: Mapping[str, Any], label: Callable[[int], str]) -> GridPicture:
-        """The picture of an index that was described, `label` naming a slot. REQUIRES: there was an update."""
+        """The picture of an index that was described; `label` names a slot.
+
+        REQUIRES: there was an update.
+        """
         rows, columns = about["grid"]
         subs = about["sub_indexes"]
         names = [[f"I{row * columns + at + 1}" for at in range(columns)] for row in range(rows)]
@@ -79,7 +85,7 @@ class GridPicture:
         return max(cell.rows for line in self.cells for cell in line)
 
     def left_out(self, lines: int, columns: int) -> str:
-        """What is said where only so many lines and columns are shown; nothing where those are all."""
+        """What is said where only some lines and columns are shown; nothing where all are."""
         left = {"line": len(self.births) - lines, "column": len(self.deaths) - columns}
         said = [f"{n:,} {what}{'s' * (n != 1)}" for what, n in left.items() if n > 0]
         return f"not shown: {' and '.join(said)}" if said else ""

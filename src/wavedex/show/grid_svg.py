@@ -1,7 +1,9 @@
-"""A grid as a small picture in SVG: births from top to bottom, deaths from left to right, a box for each sub-index.
+"""A grid as a small picture in SVG: a box for each sub-index.
 
-A box is filled from below by the rows it holds, against the fullest one; those that are hidden are on top, in another
-colour. The boxes that were written last have a thick edge. The delta and what drains are lines below.
+Births go from top to bottom, deaths from left to right.
+A box is filled from below by the rows it holds, against the fullest one. Hidden rows are on top, in
+another colour. The boxes that were written last have a thick edge. The delta and what drains are
+lines below.
 """
 
 from __future__ import annotations
@@ -18,9 +20,13 @@ SIDE_MAX = 16
 """The most lines and columns, so that a picture stays small however large a grid is."""
 HELD, HIDDEN, WRITTEN = BLUE, AMBER, GREEN
 LEFT, WIDTH, CELL_MAX, LABELLED = 290, 780, 120, 110
-"""Where columns begin, how wide the picture is and a box at the most, and from what width on a column has a head, in pixels."""
+"""In pixels: where columns begin, how wide the picture is, how wide a box is at the most, and how
+wide a column must be to have a head.
+"""
 TOP, HEIGHT, BAR, GAP, LINE = 20, 50, 18, 4, 16
-"""Where lines begin, their height, that of the fullest bar, what is left between boxes, and the height of a line of text."""
+"""In pixels: where lines begin, their height, the height of the fullest bar, the gap between boxes,
+and the height of a line of text.
+"""
 
 
 def line(about: Mapping[str, Any]) -> tuple[str, ...]:
@@ -69,7 +75,10 @@ def _box(cell: GridCell, left: float, top: float, width: float, peak: int) -> st
     rows, hidden = (BAR * count / max(peak, 1) for count in (cell.rows, cell.hidden))
     floor = top + height
     edge = (WRITTEN, 2) if cell.is_written else (FAINT, 0.5)
-    drawn = f'<path d="{box(left, top, width, height)}" fill="none" stroke="{edge[0]}" stroke-width="{edge[1]}"/>'
+    drawn = (
+        f'<path d="{box(left, top, width, height)}" fill="none" '
+        f'stroke="{edge[0]}" stroke-width="{edge[1]}"/>'
+    )
     if cell.rows > cell.hidden:
         drawn += (
             f'<path d="{box(left, floor - rows + hidden, width, rows - hidden)}" fill="{HELD}"/>'

@@ -12,14 +12,14 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 HEAD_WIDTH, COLUMN_WIDTH = 22, 13
-"""What the names of lines and a column of cells take of a terminal at the least, in letters."""
+"""The least that the names of lines, and a column of cells, take of a terminal, in letters."""
 LINES_MAX = 40
-"""The most lines of cells; and at most as many columns as there is room for."""
+"""The most lines of cells. Columns are as many as there is room for."""
 WRITTEN = "*"
 
 
 def facts(about: Mapping[str, Any]) -> dict[str, str]:
-    """What is said of the index, by name; nothing is said of what is empty."""
+    """What is said of the index, by name. What is empty is left out."""
     rows, columns = about["grid"]
     hidden = about["rows_hidden"]
     return {
@@ -49,7 +49,7 @@ def _ends(about: Mapping[str, Any]) -> str:
 
 
 def draw(about: Mapping[str, Any], label: Callable[[int], str], width: int) -> Iterator[Any]:
-    """The grid, what lies beside it, and what the signs mean; for a terminal of so many letters."""
+    """The grid, what lies beside it, and what the signs mean, in `width` letters of a terminal."""
     from rich.text import Text
 
     if not about["births"]:

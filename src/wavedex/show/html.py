@@ -1,8 +1,9 @@
 """An index in a notebook: a line of facts, and its picture in SVG.
 
-Colours are of middling brightness and text has the page's own, so that it can be read on light and on dark.
-Whatever is text is escaped.
-Made of the plain JSON that `describe` returns, so that no file of the index is opened for it but its manifest.
+Colours are of middling brightness and text has the page's own, so it can be read on light and on
+dark. Whatever is text is escaped.
+Made of the plain JSON that `describe` returns, so no file of the index is opened for it but its
+manifest.
 """
 
 from __future__ import annotations

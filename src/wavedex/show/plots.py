@@ -1,4 +1,7 @@
-"""Charts in files, by Matplotlib, which need not be installed: a PNG or an SVG, as the name of the file says."""
+"""Charts in files, a PNG or an SVG as the name of the file says.
+
+They are drawn by Matplotlib, which need not be installed.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +29,10 @@ _STYLE = {
 
 
 def check_plot(path: Path | None) -> None:
-    """Raise BadPlot or PackageMissing where a chart cannot be written to a path; before there is anything to draw."""
+    """Raise BadPlot or PackageMissing where a chart cannot be written to a path.
+
+    Call it before there is anything to draw.
+    """
     if path is None:
         return
     if path.suffix.lower() not in SUFFIXES:
@@ -37,7 +43,10 @@ def check_plot(path: Path | None) -> None:
 
 
 def save_plot(path: Path, draw: Callable[[Any], None], inches: tuple[float, float]) -> None:
-    """Let `draw` draw on the axes of a new figure, and write it. The same numbers give the same bytes."""
+    """Let `draw` draw on the axes of a new figure, and write it.
+
+    The same numbers give the same bytes.
+    """
     mpl: Any = import_module("matplotlib")
     figure_module: Any = import_module("matplotlib.figure")
     styled: AbstractContextManager[Any] = mpl.rc_context(_STYLE)

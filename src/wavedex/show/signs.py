@@ -1,8 +1,8 @@
 """The picture of a wave in signs: a line for each sub-index, a column for each slot.
 
-A slot of the window is a block whose height shows its rows; one that has expired, and is held until its sub-index goes, is
-a shade; one without rows a dot or a dash. Where there are more slots than columns, a column stands for several. Draws from
-plain numbers, and reads nothing.
+A slot of the window is a block whose height shows its rows. A slot that has expired, and is held
+until its sub-index goes, is a shade. A slot without rows is a dot or a dash. Where there are more
+slots than columns, a column stands for several. Draws from plain numbers, and reads nothing.
 
 >>> wave = WavePicture(range(3, 6), rows={2: 1, 3: 4, 4: 0, 5: 8}, covered=range(2, 6), width=40)
 >>> bar(wave, {2, 3, 4}), bar(wave, {5})
@@ -47,7 +47,7 @@ def _sign(cell: WaveCell | None, peak: int) -> str:
 
 
 def runs_of_style(bar: str) -> Iterator[tuple[str, str]]:
-    """The pieces of a bar with the colour of each: what is over is told apart by colour too.
+    """The pieces of a bar with the colour of each. What is over is told apart by colour too.
 
     >>> list(runs_of_style("░-▄█"))
     [('░-', 'yellow'), ('▄█', 'cyan')]

@@ -18,8 +18,10 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 def frame(parts: Iterable[str], width: int, height: int, said: str) -> str:
     """A picture made of parts; `said` is for those who cannot see it."""
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" height="{height}" '
-        f'style="display: block; max-width: 100%; height: auto" role="img" aria-label="{escaped(said)}" '
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        f'width="{width}" height="{height}" '
+        f'style="display: block; max-width: 100%; height: auto" '
+        f'role="img" aria-label="{escaped(said)}" '
         f'font-family="sans-serif" font-size="11" fill="currentColor">{"".join(parts)}</svg>'
     )
 

@@ -1,7 +1,9 @@
-"""What the picture of a wave shows, however it is drawn: columns of slots, and for each sub-index a cell in some of them.
+"""What the picture of a wave shows, however it is drawn.
 
-A column is a slot, or several where there are more slots than columns. A cell says how many rows of a column a sub-index
-holds, and whether they are live, open or expired. Made of the plain JSON that `describe` returns; reads nothing.
+It has columns of slots, and for each sub-index a cell in some of them. A column is a slot, or
+several where there are more slots than columns. A cell says how many rows of a column a sub-index
+holds, and whether they are live, open or expired.
+Made of the plain JSON that `describe` returns. Reads nothing.
 
 >>> wave = WavePicture(
 ...     window=range(3, 6), rows={2: 1, 3: 4, 4: 0, 5: 8}, covered=range(2, 6), width=40
@@ -28,16 +30,21 @@ class WaveCell(NamedTuple):
 
 @dataclass(frozen=True)
 class WavePicture:
-    """What a picture is drawn of: the slots of the window, the rows of each slot, and all slots from first to last.
+    """What a picture is drawn of.
 
-    REQUIRES: `covered` is not empty, and `width`, in columns, is at least 1.
+    REQUIRES: `covered` is not empty, and `width` is at least 1.
     """
 
     window: range
+    """The slots of the window."""
     rows: Mapping[int, int]
+    """The rows of each slot."""
     covered: range
+    """All slots from first to last."""
     width: int
+    """How many columns there may be."""
     open: frozenset[int] = frozenset()
+    """The slots that are not sealed yet."""
 
     @classmethod
     def of(cls, about: Mapping[str, Any], width: int) -> Self:
@@ -69,7 +76,7 @@ class WavePicture:
         return max(self._count(column) for column in self.columns)
 
     def cells(self, slots: Collection[int]) -> list[WaveCell | None]:
-        """What a sub-index that holds these slots has in each column, None for nothing."""
+        """What a sub-index that holds these slots has in each column; None for nothing."""
         held = frozenset(slots)
         mine = ([slot for slot in column if slot in held] for column in self.columns)
         return [WaveCell(self._state(some), self._count(some)) if some else None for some in mine]

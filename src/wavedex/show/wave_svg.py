@@ -1,7 +1,7 @@
 """A wave as a small picture in SVG: a line for each sub-index, a column for each slot.
 
-The height of a bar shows the rows of its slot, its colour whether the slot is live, open or expired.
-Temporaries, which no query sees, are thin lines below.
+The height of a bar shows the rows of its slot. Its colour shows whether the slot is live, open or
+expired. Temporaries, which no query sees, are thin lines below.
 """
 
 from __future__ import annotations
@@ -60,7 +60,10 @@ def _svg(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
         said = f"{row_count(sub['rows'])}, {human_bytes(sub['bytes'])}"
         body = "".join(draw)
         faint = ' opacity=".55"' if is_temporary else ""
-        base = f'<path d="M{LEFT} {top + BAR}.5H{number(ends)}" stroke="{FAINT}" stroke-opacity=".35"/>'
+        base = (
+            f'<path d="M{LEFT} {top + BAR}.5H{number(ends)}" '
+            f'stroke="{FAINT}" stroke-opacity=".35"/>'
+        )
         parts.append(
             f"<g{faint}><title>{escaped(f'{name}: {said}')}</title>{base}"
             f"{body}{text(LEFT - 8, top + 13, name, end=True)}{text(ends + 10, top + 13, said)}</g>"
@@ -75,7 +78,10 @@ def _svg(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
 
 
 def _bars(wave: WavePicture, cells: list[WaveCell | None], top: int, step: float) -> Iterator[str]:
-    """The bars of a sub-index, those of one state in one path; a slot without rows is a dot on the line."""
+    """The bars of a sub-index, those of one state in one path.
+
+    A slot without rows is a dot on the line.
+    """
     peak = max(wave.peak_rows, 1)
     for state, colour in COLOURS.items():
         outline = ""

@@ -21,7 +21,8 @@ def facts(about: Mapping[str, Any]) -> dict[str, str]:
         "key": about["key"] if isinstance(about["key"], str) else ", ".join(about["key"]),
         "time": about["time"] or "none: each append names its slot",
         "zone": about["zone"],
-        "scheme": f"{about['scheme']} ({'hard: expired slots are gone' if about['hard'] else soft})",
+        "scheme": f"{about['scheme']} "
+        f"({'hard: expired slots are gone' if about['hard'] else soft})",
         "update": about["update"],
         "format": about["format"],
         "window": f"{about['window']:,} slots in {about['indexes']:,} sub-indexes, "

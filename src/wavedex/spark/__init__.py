@@ -1,6 +1,7 @@
-"""Wavedex on Spark: sessions, data frames in, streams in, views, probes, and the data source `format("wavedex")`.
+"""Wavedex on Spark: sessions, data frames in, streams in, views, probes, and the data source.
 
-Spark itself is imported when the first of these names is used, so that a pipeline file can be checked without it.
+The data source is `format("wavedex")`. Spark itself is imported when the first of these names is
+used, so a pipeline file can be checked without it.
 """
 
 from __future__ import annotations

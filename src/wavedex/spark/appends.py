@@ -1,4 +1,4 @@
-"""Data frames into an index: rows staged by one Spark job, and the plan carried out over the shards."""
+"""Data frames into an index: one Spark job stages the rows, and the shards carry out the plan."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ def append(
 ) -> Appended | Refreshed:
     """Append the rows of a data frame, of any number of slots, as `WaveIndex.append` does.
 
-    A column of lists where the index has single keys is exploded. `marks` are noted in the same commit. Raises what
-    `WaveIndex.append` raises, and SparkFailed; the index is then as it was.
+    A column of lists where the index has single keys is exploded. `marks` are noted in the same
+    commit. Raises what `WaveIndex.append` raises, and SparkFailed; the index is then as it was.
 
-    A lifetime index is refreshed with the rows. Its instant is then the latest insertion time among them, or that of the
-    last refresh if that is later; with counted windows each stream has come to the largest position among them. Raises
-    GapTooLarge where that would be further ahead than anything in it lives: `update` takes an instant of one's own.
+    A lifetime index is refreshed with the rows. Its instant is then the latest insertion time among
+    them, or that of the last refresh if that is later. With counted windows each stream has come to
+    the largest position among them. Raises GapTooLarge where that would be further ahead than
+    anything in it lives: `update` takes an instant of one's own.
     """
     index = _opened(path, frame)
     return kind_of(index).append(index, FrameDelivery(frame, marks), slot)
@@ -50,8 +51,9 @@ def update(
 ) -> Refreshed:
     """One refresh with the rows of a data frame, as `LifetimeIndex.update` does.
 
-    A column of lists where the index has single keys is exploded. Raises what `LifetimeIndex.update` raises, NotAnIndex
-    where it is of another kind, and SparkFailed; the index is then as it was.
+    A column of lists where the index has single keys is exploded. Raises what
+    `LifetimeIndex.update` raises, NotAnIndex where it is of another kind, and SparkFailed. The
+    index is then as it was.
     """
     index = _opened(path, frame)
     return kind_of(index).update(index, FrameDelivery(frame), now, arrived)

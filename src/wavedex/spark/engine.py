@@ -1,10 +1,12 @@
 """The Spark engine: shards as tasks of one Spark job.
 
-A task runs the very function that the local engine runs, on the executor where it is, and sends back what its shard is
-made of then. Shards in which nothing is to be written are settled on the driver. Old data is never shuffled: a task opens
-its own shard's files. An attempt writes under names of its own, so that failed, repeated and speculative ones leave only
-files that nobody names. What is wrong with files, disk or memory comes back as an answer and is raised on the driver by
-its name: another attempt would meet it again.
+A task runs the very function that the local engine runs, on the executor where it is. It sends back
+what its shard is made of then. Shards in which nothing is to be written are settled on the driver.
+Old data is never shuffled: a task opens its own shard's files.
+An attempt writes under names of its own. So failed, repeated and speculative ones leave only files
+that nobody names.
+What is wrong with files, disk or memory comes back as an answer and is raised on the driver by its
+name: another attempt would meet it again.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ _JAVA_CLASS = re.compile(r"^: [\w.$]+: ")
 
 
 class SparkEngine(Engine):
-    """Runs the shares as tasks. `open_workshop` says on an executor what to work with, if not with the same."""
+    """Runs the shares as tasks.
+
+    `open_workshop` says on an executor what to work with, if not with the same.
+    """
 
     def __init__(
         self,
@@ -90,7 +95,10 @@ def spark_errors(what: str) -> Iterator[None]:
 
 
 def reason(text: str) -> str:
-    """What Spark and Python say themselves, in one line, without the frames of their traces and what led to them."""
+    """What Spark and Python say themselves, in one line.
+
+    The frames of their traces are left out, and what led to them.
+    """
     said = text.split("JVM stacktrace:")[0].splitlines()
     lines = [line for line in said if line.strip() and not _TRACE.match(line)]
     own = dict.fromkeys(_JAVA_CLASS.sub("", line) for line in lines)

@@ -1,8 +1,9 @@
 """Data frames into staged parts: the one job of an append.
 
-The rows are checked against the index before anything runs, brought together by shard with one shuffle, and each task
-writes a packed part for every shard it has. What a task says of its parts comes back as one line of JSON; what is wrong
-with its rows comes back the same way, by name, so that Spark does not try them three more times.
+The rows are checked against the index before anything runs. One shuffle brings them together by
+shard, and each task writes a packed part for every shard it has. What a task says of its parts
+comes back as one line of JSON. What is wrong with its rows comes back the same way, by name, so
+that Spark does not try them three more times.
 """
 
 from __future__ import annotations
@@ -93,9 +94,11 @@ def _held(index: Holder) -> AnyIndex:
 
 @contextmanager
 def staging(index: AnyIndex, frame: DataFrame, at: Any, manifest: Manifest) -> Iterator[Arriving]:
-    """Stages the rows of a frame; `at` is what was said of their time, as the kind of index takes it.
+    """Stages the rows of a frame.
 
-    REQUIRES: `check_frame` has passed the frame, the writer's lock is held, and `manifest` is the newest.
+    `at` is what was said of their time, as the kind of index takes it.
+    REQUIRES: `check_frame` has passed the frame, the writer's lock is held, and `manifest` is the
+    newest.
     """
     files = index.storage
     definition = index.definition_at(manifest)
@@ -109,7 +112,10 @@ def staging(index: AnyIndex, frame: DataFrame, at: Any, manifest: Manifest) -> I
 
 
 def check_frame(definition: Definition, frame: DataFrame, at: Any) -> DataFrame:
-    """The frame with one row a key. Raises SchemaMismatch, MissingColumn or BadTime where it does not fit."""
+    """The frame with one row a key.
+
+    Raises SchemaMismatch, MissingColumn or BadTime where it does not fit.
+    """
     arrive(arrow_schema(frame.schema).empty_table(), definition, at)
     for name in definition.key_names:
         if isinstance(frame.schema[name].dataType, ArrayType):
@@ -138,9 +144,10 @@ def shard_column(definition: Definition, keys: Sequence[Column]) -> Column:
 
 
 def by_shard(frame: DataFrame, shard: Column, shards: int) -> DataFrame:
-    """The rows of a shard in one task; several shards in one where Spark is set to fewer partitions.
+    """The rows of a shard in one task.
 
-    The columns are named by their places: `mapInArrow` takes a name with a dot in it for a path.
+    Where Spark is set to fewer partitions, a task has several shards. The columns are named by
+    their places: `mapInArrow` takes a name with a dot in it for a path.
     """
     wanted = int(frame.sparkSession.conf.get("spark.sql.shuffle.partitions") or shards)
     count = min(shards, wanted)
@@ -177,7 +184,10 @@ def _stage_task(
 
 
 def stage_at(path: str, rows: pa.Table, at: Any, stem: str) -> dict[str, Any]:
-    """Stage rows on whichever machine this is; `at` is what was said of their time, as plain JSON."""
+    """Stage rows on whichever machine this is.
+
+    `at` is what was said of their time, as plain JSON.
+    """
     index = open_index(path)
     definition = index.definition
     return stage(index.storage, definition, rows, definition.at_from_json(at), stem).to_json()

@@ -1,7 +1,9 @@
-"""The commit that a job of Spark reads: chosen once, on the driver, and held until its tasks have opened their files.
+"""The commit that a job of Spark reads.
 
-All tasks must read one commit, those too that Spark runs again hours later because an executor was lost. So a frame stays
-at its commit, and the commit has to stay too. Whoever loads a frame takes a lease on it, and tasks that start late renew it.
+It is chosen once, on the driver, and held until the tasks have opened their files.
+All tasks must read one commit, even those that Spark runs again hours later because an executor was
+lost. So a frame stays at its commit, and the commit has to stay too. Whoever loads a frame takes a
+lease on it, and tasks that start late renew it.
 """
 
 from __future__ import annotations
@@ -26,11 +28,14 @@ class HeldCommit:
     until_s: float
     """When the lease ends, by the clock of whoever took it."""
     refusal: str | None
-    """Why there is none: whoever may only read the folder cannot take one."""
+    """Why there is no lease. Whoever may only read the folder cannot take one."""
 
     @contextmanager
     def reading(self, index: AnyIndex) -> Iterator[None]:
-        """Hold the commit while its files are opened. Raises CommitGone where they are not there any more."""
+        """Hold the commit while its files are opened.
+
+        Raises CommitGone where they are not there any more.
+        """
         if self.refusal is None and time.time() > self.until_s - LEASE_S / 2:
             _lease(index, self.commit)
         try:
@@ -44,13 +49,17 @@ class HeldCommit:
             return Log(index.storage).read(self.commit)
 
     def _gone(self, path: str) -> str:
-        lease = f"A frame holds its commit for {LEASE_S // 120} minutes after it was loaded or last asked"
+        lease = (
+            f"A frame holds its commit for {LEASE_S // 120} minutes "
+            "after it was loaded or last asked"
+        )
         if self.refusal is not None:
             lease = f"No lease could be taken on it ({self.refusal})"
         return (
-            f"Commit {self.commit} of {path}, at which this frame stays, is not kept any more. Load the frame again. "
-            f"{lease}, unless the index has keep_commits=1 or rows were erased; for frames that must last longer, "
-            "create the index with keep_for, such as '1 day'. A view made with wavedex.spark.view moves on by itself."
+            f"Commit {self.commit} of {path}, at which this frame stays, is not kept any more. "
+            f"Load the frame again. {lease}, unless the index has keep_commits=1 or rows were "
+            "erased; for frames that must last longer, create the index with keep_for, such as "
+            "'1 day'. A view made with wavedex.spark.view moves on by itself."
         )
 
 
@@ -64,9 +73,12 @@ def hold_newest(index: AnyIndex) -> tuple[Manifest, HeldCommit]:
 
 
 def _lease(index: AnyIndex, commit: int) -> tuple[float | None, str | None]:
-    """Until when there is a lease on a commit, None where the commit is gone; and why there is no lease, if so."""
+    """Until when there is a lease on a commit, and why there is none, if so.
+
+    Instead of the first, None where the commit is gone.
+    """
     try:
         return Log(index.storage).lease(commit, time.time(), secrets.token_hex(4)), None
     except (WavedexError, OSError) as error:
-        # Who may only read goes on as before; should the commit go away, that is what is said.
+        # Who may only read goes on as before. Should the commit go away, that is what is said.
         return 0.0, str(error)

@@ -1,7 +1,7 @@
 """Starting Java without the lines that it says each time.
 
-Some of them come from Java itself and from Spark before it has read how much it is to say. Whatever else Java writes to its
-standard error, and the workers that it starts, comes out on ours.
+Some of them come from Java itself, and from Spark before it has read how much it is to say.
+Whatever else Java and the workers that it starts write to standard error comes out on ours.
 """
 
 from __future__ import annotations

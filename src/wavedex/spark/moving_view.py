@@ -1,12 +1,14 @@
 """A view for SQL that moves on: each query over it sees the newest commit.
 
-Spark analyses the text of a view for each query, and looks a table up in its catalog then. So each query reads the newest
-commit. With adaptive execution Spark plans the mentions of a view in one query separately, at the same time: if a write comes
-in between, one mention may see it and another not. A frame that was loaded, and a view made with `using wavedex`, are
-relations that Spark has analysed already: they stay at one commit.
+Spark analyses the text of a view for each query, and looks a table up in its catalog then. So each
+query reads the newest commit. With adaptive execution Spark plans the mentions of a view in one
+query separately, at the same time. If a write comes in between, one mention may see it and another
+not. A frame that was loaded, and a view made with `using wavedex`, are relations that Spark has
+analysed already: they stay at one commit.
 
-Spark 4.3 does not hand the options of such a table on to a data source that is written in Python; those in the text of the
-query (`with`) it does hand on, and uses the first ones for all mentions of a table. So each view has a table of its own.
+Spark 4.3 does not hand the options of such a table on to a data source that is written in Python.
+It does hand on those in the text of the query (`with`), and uses the first ones for all mentions of
+a table. So each view has a table of its own.
 """
 
 from __future__ import annotations
@@ -32,11 +34,14 @@ def view(
     spark: SparkSession | None = None,
     **options: str | int | bool | Sequence[str],
 ) -> None:
-    """Make a temporary view of the index at a path, which shows the newest commit to each query over it.
+    """Make a temporary view of the index at a path. Each query over it sees the newest commit.
 
-    `options` are those of the data source for reading: `columns`, `key`, `keys`, `since`, `until`, `expired`, `shorten`. A view
-    of that name is replaced. Spark's catalog gets a table, `wavedex_` and a random number, and keeps it for as long as it
-    lives itself: until the session ends, or in a metastore until somebody drops it. The index is not touched by that.
+    `options` are those of the data source for reading: `columns`, `key`, `keys`, `since`, `until`,
+    `expired`, `shorten`. A view of that name is replaced.
+
+    Spark's catalog gets a table, `wavedex_` and a random number. It keeps the table for as long as
+    it lives itself: until the session ends, or in a metastore until somebody drops it. The index is
+    not touched by that.
 
     The columns are those that the index has now.
     """
@@ -48,7 +53,8 @@ def view(
     spark.catalog.createTable(table, path=_NOWHERE, source="wavedex", schema=frame.schema)
     said = ", ".join(f"`{option}` = {_quoted(value)}" for option, value in asked.items())
     spark.sql(
-        f"create or replace temporary view `{name.replace('`', '``')}` as select * from {table} with ({said})"
+        f"create or replace temporary view `{name.replace('`', '``')}` "
+        f"as select * from {table} with ({said})"
     )
 
 

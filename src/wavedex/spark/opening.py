@@ -22,9 +22,10 @@ Index = TypeVar("Index")
 
 
 def open(path: Path, spark: SparkSession | None = None) -> AnyIndex:  # noqa: A001 - as wavedex.open
-    """The index at a path, whose plans are carried out by Spark: for a migration or an erase of many rows, say.
+    """The index at a path, whose plans are carried out by Spark.
 
-    It is a WaveIndex or a LifetimeIndex, as it was created. The session is the one that `session` makes, if none is given.
+    Use it for a migration or an erase of many rows, say. It is a WaveIndex or a LifetimeIndex, as
+    it was created. If no session is given, it is the one that `session` makes.
     """
     return open_on(path, spark or session())
 
@@ -33,8 +34,8 @@ def open(path: Path, spark: SparkSession | None = None) -> AnyIndex:  # noqa: A0
 class Engines:
     """Makes engines that run on a session of Spark.
 
-    Files that are updated in place are left to this process: a task that everybody has given up may still write, and in
-    place it would write into what others have published since.
+    Files that are updated in place are left to this process. A task that everybody has given up may
+    still write, and in place it would write into what others have published since.
     """
 
     spark: SparkSession
@@ -47,11 +48,11 @@ class Engines:
 
 
 def open_on(path: Path, spark: SparkSession, around: Surroundings | None = None) -> AnyIndex:
-    """The index at a path, with its plans carried out by Spark, and with all else as its surroundings have it."""
+    """The index at a path, with its plans carried out by Spark. All else is as in `around`."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise SchemaMismatch(
-            "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic session, or "
-            "write it with df.write.format('wavedex')."
+            "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic "
+            "session, or write it with df.write.format('wavedex')."
         )
     around = replace(around or Surroundings(), engine=Engines(spark))
     return open_index(path, surroundings=around)

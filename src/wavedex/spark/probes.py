@@ -1,7 +1,8 @@
-"""Probing from Spark: a frame of keys joined with an index, by probing its shards and without scanning it.
+"""Probing from Spark: a frame of keys is joined with an index by probing, without a scan.
 
-The keys are brought together by shard, as the rows of an append are; each task opens its own shards' files and looks its
-keys up. Nothing of the index is shuffled, and shards without a key are not opened.
+The keys are brought together by shard, as the rows of an append are. Each task opens its own
+shards' files and looks its keys up. Nothing of the index is shuffled, and shards without a key are
+not opened.
 """
 
 from __future__ import annotations
@@ -50,9 +51,11 @@ def probe(
 ) -> DataFrame:
     """The rows of a frame, each with every entry that the index has for its key.
 
-    `on` is the column of keys in the frame, or the columns, the index's own if not given. `columns` are those of the index that are
-    added; all but the key if not given. With how="left" a row without an entry stays, with nulls. The window is that of
-    the newest commit when this is called, and the frame stays at it. `shorten` is as in `LifetimeIndex.probe`.
+    `on` is the column of keys in the frame, or the columns; if not given, the index's own.
+    `columns` are those of the index that are added; if not given, all but the key.
+    With how="left" a row without an entry stays, with nulls.
+    The window is that of the newest commit when this is called, and the frame stays at it.
+    `shorten` is as in `LifetimeIndex.probe`.
     """
     index = open_index(path)
     newest, held = hold_newest(index)
@@ -75,7 +78,8 @@ def probe(
     both = set(added.names) & set(keys.columns)
     if both:
         raise SchemaMismatch(
-            f"The frame and the index both have the column {min(both)!r}. Rename one, or choose columns=."
+            f"The frame and the index both have the column {min(both)!r}. "
+            "Rename one, or choose columns=."
         )
     definition.slotting.bounds(since, until)
     schema = StructType([*keys.schema.fields, *added.fields])
@@ -90,19 +94,20 @@ def _columns_of_keys(on: str | Sequence[str] | None, definition: Definition) -> 
     names = definition.key_names if on is None else (on,) if isinstance(on, str) else tuple(on)
     if len(names) != len(definition.key_names):
         raise SchemaMismatch(
-            f"on={on!r}: the keys of the index are ({', '.join(definition.key_names)}). Name as many columns."
+            f"on={on!r}: the keys of the index are ({', '.join(definition.key_names)}). "
+            "Name as many columns."
         )
     return list(names)
 
 
 def _check_key(field: pa.Field, given: StructField) -> None:
-    """Raise SchemaMismatch where no value of the frame's column could be a key, or that column of one."""
+    """Raise SchemaMismatch if no value of the frame's column could be a key, or a part of one."""
     kind = arrow_schema(StructType([given])).field(0).type
     shown = pt.is_uint64(field.type) and given.dataType == spark_type(field)
     if family(kind) != family(field.type) and not shown:
         raise SchemaMismatch(
-            f"Column {given.name!r} is of type {kind}, and the keys of the index are of type {field.type}. Cast it "
-            "before you probe."
+            f"Column {given.name!r} is of type {kind}, and the keys of the index are of type "
+            f"{field.type}. Cast it before you probe."
         )
 
 
@@ -181,7 +186,7 @@ def _joined(
     columns: list[str],
     how: str,
 ) -> pa.Table:
-    """Each row beside each of the entries of its key; `keys` are those of the rows that have one."""
+    """Each row beside each entry of its key; `keys` are those of the rows that have one."""
     own = spec.key_of([found.column(name).combine_chunks() for name in spec.key_names])
     ranks = spec.key_type.ranks(pa.concat_arrays([own, keys]))
     distinct, places = np.unique(ranks, return_inverse=True)

@@ -1,7 +1,8 @@
 """Runs a pipeline: from a source to an index on Spark, in batch, folder by folder, or as a stream.
 
-The file was checked before; here the index is created from the columns that Spark found, or compared with what the file
-says. What was done is told step by step. The first Ctrl-C ends the run after the batch in work, the second at once.
+The file was checked before. Here the index is created from the columns that Spark found, or
+compared with what the file says. What was done is told step by step. The first Ctrl-C ends the run
+after the batch in work, the second at once.
 """
 
 from __future__ import annotations
@@ -49,16 +50,18 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Step:
-    """What was done so far: `done` batches, of `total` where that is known, the rows of all and of the last one.
-
-    `slots` are the labels of the slots that the last batch brought or sealed, or of the refresh that was due with it.
-    """
+    """What was done so far."""
 
     done: int
+    """How many batches."""
     total: int | None
+    """Of how many, where that is known."""
     rows: int
+    """The rows of all batches."""
     last_rows: int
+    """The rows of the last batch."""
     slots: Sequence[str]
+    """Labels of the slots that the last batch brought or sealed, or of the refresh due with it."""
     seconds: float
 
     @property
@@ -118,7 +121,10 @@ def _run_batch(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) 
 
 
 def _run_folders(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
-    """Each batch notes the last of its folders in its commit, so that a later run goes on after it."""
+    """Run batch by batch of folders.
+
+    Each batch notes the last of its folders in its commit, so that a later run goes on after it.
+    """
     root = pipeline.source.path
     assert root is not None
     names = _folders(root)
@@ -168,7 +174,10 @@ def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell)
 
 
 class _Ended(Exception):
-    """The run is to end, and a batch was about to begin. It was not taken, and comes again next time."""
+    """The run is to end, and a batch was about to begin.
+
+    The batch was not taken, and comes again next time.
+    """
 
 
 def _await(query: StreamingQuery, state: _Run) -> None:
@@ -185,7 +194,7 @@ def _await(query: StreamingQuery, state: _Run) -> None:
 
 @contextmanager
 def _ending(state: _Run) -> Iterator[None]:
-    """Let the first Ctrl-C end the run after the batch in work; the second is one as always."""
+    """Let the first Ctrl-C end the run after the batch in work. The second acts as always."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -212,7 +221,8 @@ def _read(spark: SparkSession, pipeline: Pipeline, folders: Sequence[str] | None
         if source.schema is not None:
             reader = reader.schema(source.schema)
         if folders is not None:
-            # Columns that the names of folders give, such as day=2013-01-01, are there as if all were read.
+            # The names of folders give columns, such as day=2013-01-01. They are there as if all
+            # folders were read.
             reader = reader.option("basePath", source.path)
         frame: DataFrame = reader.load(paths) if paths is not None else reader.load()
         return frame

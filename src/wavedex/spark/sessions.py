@@ -1,7 +1,7 @@
 """A Spark session that is set up right for Wavedex: local by default, quiet, bound to loopback.
 
-What goes wrong most often is settled here: the workers run the same Python as the driver, times are UTC, and Java is looked
-for before Spark is, so that a missing one costs a line and not a page.
+What goes wrong most often is settled here. The workers run the same Python as the driver, and times
+are UTC. Java is looked for before Spark is, so that a missing one costs a line and not a page.
 """
 
 from __future__ import annotations
@@ -25,7 +25,10 @@ JAVA_LEAST = 17
 """Spark 4 needs it."""
 
 SUBMITTED = "PYSPARK_GATEWAY_PORT"
-"""A variable that is there where spark-submit has started this process, with Java running and the master settled."""
+"""A variable that is set where spark-submit has started this process.
+
+Java is running then, and the master is settled.
+"""
 
 # Quiet from the first line on: Spark reads its own level only after it has said a few things.
 _LOGGING = "log4j2.properties"
@@ -36,8 +39,8 @@ def session(
 ) -> SparkSession:
     """A Spark session, the one that is running or a new one; `conf` goes before what is set here.
 
-    `master` is a cluster's address; if not given, what spark-submit was told, or all cores of this machine. Raises
-    NoJava.
+    `master` is a cluster's address. If not given, it is what spark-submit was told, or all cores of
+    this machine. Raises NoJava.
     """
     running = _running()
     if running is not None:
@@ -91,7 +94,7 @@ def _settings(is_local: bool) -> dict[str, str]:
 
 
 def find_java() -> str:
-    """The Java that Spark will run on. Raises NoJava where there is none, or one that is too old."""
+    """The Java that Spark will run on. Raises NoJava where it is missing or too old."""
     home = os.environ.get("JAVA_HOME")
     java = f"{home}/bin/java" if home else shutil.which("java")
     if java is None or shutil.which(java) is None:
@@ -105,13 +108,14 @@ def find_java() -> str:
         ).stderr
     except OSError as error:
         raise NoJava(
-            f"Spark needs Java {JAVA_LEAST} or later, and {java} cannot be run ({error.strerror}). Install one, or "
-            "set JAVA_HOME."
+            f"Spark needs Java {JAVA_LEAST} or later, and {java} cannot be run "
+            f"({error.strerror}). Install one, or set JAVA_HOME."
         ) from error
     version = re.search(r'version "(?:1\.)?(\d+)', said)
     if version is None or int(version[1]) < JAVA_LEAST:
         known = f"version {version[1]}" if version else "of an unknown version"
         raise NoJava(
-            f"Spark needs Java {JAVA_LEAST} or later, and {java} is {known}. Install a newer one, or set JAVA_HOME."
+            f"Spark needs Java {JAVA_LEAST} or later, and {java} is {known}. "
+            "Install a newer one, or set JAVA_HOME."
         )
     return java

@@ -1,7 +1,8 @@
 """The streaming sink: what `foreachBatch` calls with each micro-batch.
 
-`foreachBatch` promises each batch at least once. The query's id and the batch's number stand in the manifest that has its
-rows, so that one which comes again is passed over: each row is in the index once, wherever the query was cut off.
+`foreachBatch` promises each batch at least once. The query's id and the batch's number stand in the
+manifest that has its rows, so a batch that comes again is passed over. Each row is in the index
+once, wherever the query was cut off.
 """
 
 from __future__ import annotations
@@ -55,21 +56,24 @@ class Sink:
             self.say(number, done)
 
     def _delay(self, frame: DataFrame, index: AnyIndex) -> Any:
-        """How late rows may be: as was said, or else as the frame says where the index asks for it."""
+        """How late rows may be: as was said, or else as the frame says if the index asks for it."""
         if self.delay is not None or not kind_of(index).has_watermark:
             return self.delay
         time = index.definition.time
         delay_ms = None if time is None else frame.schema[time].metadata.get(DELAY_METADATA)
         if delay_ms is None:
             raise NoWatermark(
-                "The stream does not say how late its rows may be. Use df.withWatermark(time, delay), or "
-                "sink(path, delay='10 minutes')."
+                "The stream does not say how late its rows may be. Use df.withWatermark(time, "
+                "delay), or sink(path, delay='10 minutes')."
             )
         return dt.timedelta(milliseconds=delay_ms)
 
 
 def dead_letters(folder: Path | None, turn: Turn) -> Callable[[pa.Table], None] | None:
-    """Writes rows that came too late below a folder, under a name that is the same when the batch comes again."""
+    """Writes rows that came too late below a folder.
+
+    The name of the file is the same when the batch comes again.
+    """
     if folder is None:
         return None
     files = Surroundings().files(folder)
@@ -98,13 +102,14 @@ def sink(
 ) -> Sink:
     """What to hand to `foreachBatch`, to feed the index at `path` with a stream, each row once.
 
-    `delay` is how far the watermark lags behind the latest time; without it the frame's own `withWatermark` says so. Rows
-    that come later than that are counted, and written below `dead_letters` as Parquet where that is given. `takeover` lets
-    a new query go on where another one fed the index before. `say` is told what each batch did, a `Fed`.
+    `delay` is how far the watermark lags behind the latest time. Without it the frame's own
+    `withWatermark` says so. Rows that come later than that are counted, and written below
+    `dead_letters` as Parquet where that is given. `takeover` lets a new query go on where another
+    one fed the index before. `say` is told what each batch did, a `Fed`.
 
-    A lifetime index is refreshed with each micro-batch, at the latest insertion time that was seen; with counted windows
-    each stream has come to the largest position that was seen. A micro-batch without rows is only noted. There is neither
-    delay nor dead letter then, and `say` is told of a `Refreshed`. Raises GapTooLarge where a row is further ahead than
-    anything lives.
+    A lifetime index is refreshed with each micro-batch, at the latest insertion time that was seen.
+    With counted windows each stream has come to the largest position that was seen. A micro-batch
+    without rows is only noted. There is neither delay nor dead letter then, and `say` is told of a
+    `Refreshed`. Raises GapTooLarge where a row is further ahead than anything lives.
     """
     return Sink(path, delay, dead_letters, takeover, say)

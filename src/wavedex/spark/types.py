@@ -12,7 +12,10 @@ from pyspark.sql.types import DataType, StructField, StructType
 from wavedex.errors import SchemaMismatch
 
 BATCH_ROWS = 1 << 16
-"""Rows in an Arrow batch between Spark and Python; Spark's 10,000 makes more of the way than of the work."""
+"""Rows in an Arrow batch between Spark and Python.
+
+With Spark's own 10,000, more time goes into the way than into the work.
+"""
 
 _WIDER = {
     pa.uint8(): pa.int16(),
@@ -24,17 +27,21 @@ _WIDER = {
 }
 
 _DIGITS_MAX = 38
-"""Of a decimal in Spark, which has no digits left of them to leave out either."""
+"""The most digits of a decimal in Spark. It has no negative scale either."""
 
 
 def spark_type(field: pa.Field) -> DataType:
-    """The type of a column in Spark, the next wider one where Spark has none of its own. Raises SchemaMismatch."""
+    """The type of a column in Spark, or the next wider one where Spark has none of its own.
+
+    Raises SchemaMismatch.
+    """
     kind = field.type
     if pt.is_dictionary(kind):
         kind = kind.value_type
     kind = _WIDER.get(kind, kind)
     refusal = SchemaMismatch(
-        f"Spark has no type for column {field.name!r} of type {field.type}. Leave it out with the option columns."
+        f"Spark has no type for column {field.name!r} of type {field.type}. "
+        "Leave it out with the option columns."
     )
     if pt.is_decimal(kind) and (kind.precision > _DIGITS_MAX or kind.scale < 0):
         raise refusal
@@ -52,8 +59,8 @@ def arrow_schema(schema: StructType) -> pa.Schema:
             fields += to_arrow_schema(StructType([field]), timezone="UTC")
         except PySparkException as error:
             raise SchemaMismatch(
-                f"Arrow has no type for column {field.name!r} of type {field.dataType.simpleString()}. Cast it, or "
-                "leave it out."
+                f"Arrow has no type for column {field.name!r} of type "
+                f"{field.dataType.simpleString()}. Cast it, or leave it out."
             ) from error
     return pa.schema(fields)
 
@@ -83,7 +90,10 @@ def _cast(column: pa.ChunkedArray, kind: pa.DataType) -> pa.ChunkedArray:
 
 
 def _whole_microseconds(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """The number of the microsecond in which each nanosecond lies, before 1970 too, where division rounds up."""
+    """The number of the microsecond in which each nanosecond lies.
+
+    That holds before 1970 too, where division rounds up.
+    """
     fine = column.cast(pa.int64())
     whole = pc.divide(fine, 1000)
     return pc.subtract(whole, pc.less(fine, pc.multiply(whole, 1000)).cast(pa.int64()))

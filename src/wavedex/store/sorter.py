@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import TooLarge
-from wavedex.files.contract import AnyFiles, Sink
+from wavedex.files.contract import AnyFiles, Output
 from wavedex.rows.arrays import write_arrays
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.codes import compact
@@ -114,7 +114,7 @@ class Layout:
     """The kind of its files."""
     suffix: str
     """How the name of the file of its rows ends."""
-    fill: Callable[[Sink], object]
+    fill: Callable[[Output], object]
     """Fills in its rows."""
     arrays: Mapping[str, Any]
     """The arrays of its directory."""

@@ -1,1 +1,4 @@
-"""A kit for testing indexes, shipped with the library: an oracle, and disks that crash, forget, fill up and count."""
+"""A kit for testing indexes, shipped with the library.
+
+It has an oracle, and disks that crash, forget, fill up and count.
+"""

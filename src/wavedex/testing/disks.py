@@ -1,7 +1,8 @@
 """Disks that misbehave on purpose: they count, crash, tear, forget what was not synced, or fill up.
 
-All of them are `Files`, handed to an index through `Surroundings(files=...)`. Real files lie below; only what the wrapper
-is for is not real.
+All of them wrap real files, on a local disk or on an object store, and are handed to an index
+through `Surroundings(files=...)`. Only what the wrapper is for is not real. To tear, to forget and
+to fill up is for local disks: an object store does none of that.
 """
 
 from __future__ import annotations
@@ -14,7 +15,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from wavedex.files.local import FileRef, Files, Sink, _named_errors
+from wavedex.files.address import files_at
+from wavedex.files.contract import AnyFiles, FileRef, LinkingFiles, Output, publish_by_link
+from wavedex.files.local import named_errors
+from wavedex.files.wrapped import WrappedFiles
 
 T = TypeVar("T")
 
@@ -23,11 +27,12 @@ class Crash(BaseException):
     """The machine went down. Not an Exception, so that no code under test can go on after it."""
 
 
-class WatchedDisk(Files):
-    """Calls `before` ahead of every change to the disk, with what is to be done and to which name."""
+class WatchedDisk(WrappedFiles):
+    """Calls `before` ahead of every change, with what is to be done and to which name."""
 
-    def __init__(self, root: str | os.PathLike[str]) -> None:
-        super().__init__(root)
+    def __init__(self, root: str | os.PathLike[str] | AnyFiles) -> None:
+        """Watch the files at a path or URI, or files that somebody has made."""
+        super().__init__(root if isinstance(root, AnyFiles) else files_at(root))
         self.changes: Counter[str] = Counter()
         self.bytes_written = 0
         self._guard = threading.Lock()
@@ -41,7 +46,7 @@ class WatchedDisk(Files):
         self.before("make_folder", name)
         super().make_folder(name)
 
-    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+    def create(self, name: str, fill: Callable[[Output], object]) -> FileRef:
         self.before("create", name)
         ref = super().create(name, fill)
         self.bytes_written += ref.bytes
@@ -78,13 +83,27 @@ class WatchedDisk(Files):
         self.before("sync_folder", name)
         super().sync_folder(name)
 
+    def publish(self, name: str, data: bytes, draft: str) -> None:
+        """Step by step where it takes several, so that each is watched."""
+        if isinstance(self.wrapped, LinkingFiles):
+            publish_by_link(self, self.link, name, data, draft)
+            return
+        self.before("publish", name)
+        super().publish(name, data, draft)
+
     def link(self, source: str, target: str) -> None:
+        """Give a file another name."""
         self.before("link", target)
-        super().link(source, target)
+        assert isinstance(self.wrapped, LinkingFiles)
+        self.wrapped.link(source, target)
 
     def remove(self, name: str) -> None:
         self.before("remove", name)
         super().remove(name)
+
+    def remove_unpinned(self, name: str) -> bool:
+        self.before("remove", name)
+        return super().remove_unpinned(name)
 
 
 class CrashingDisk(WatchedDisk):
@@ -93,7 +112,9 @@ class CrashingDisk(WatchedDisk):
     With `torn`, the change in which it goes down is half done where it is one that writes.
     """
 
-    def __init__(self, root: str | os.PathLike[str], crash_before: int, torn: bool = False) -> None:
+    def __init__(
+        self, root: str | os.PathLike[str] | AnyFiles, crash_before: int, torn: bool = False
+    ) -> None:
         super().__init__(root)
         self.crash_before = crash_before
         self.torn = torn
@@ -112,7 +133,7 @@ class CrashingDisk(WatchedDisk):
             raise Crash
         self._tearing.now = True
 
-    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
+    def create(self, name: str, fill: Callable[[Output], object]) -> FileRef:
         ref = super().create(name, fill)
         self._tear(lambda: os.truncate(self.path(name), ref.bytes // 2))
         return ref
@@ -124,17 +145,18 @@ class CrashingDisk(WatchedDisk):
     def patch(self, name: str, offset: int, data: Any) -> None:
         view = memoryview(data).cast("B")
         self.before("patch", name)
-        Files.patch(self, name, offset, view[: len(view) // 2] if self._is_tearing else view)
+        self.wrapped.patch(name, offset, view[: len(view) // 2] if self._is_tearing else view)
         self._tear(lambda: None)
 
     def scatter(self, name: str, positions: Any, rows: Any) -> None:
         self.before("scatter", name)
         count = len(rows) // 2 if self._is_tearing else len(rows)
-        Files.scatter(self, name, positions[:count], rows[:count])
+        self.wrapped.scatter(name, positions[:count], rows[:count])
         self._tear(lambda: None)
 
     def hand_over(self, name: str, change: Callable[[Path], T]) -> T:
-        # A package sees to it itself that its change is not half done; what is torn is all that comes after it.
+        # A package sees to it itself that its change is not half done. Only what comes after it is
+        # torn.
         changed = super().hand_over(name, change)
         self._tear(lambda: None)
         return changed
@@ -160,11 +182,11 @@ class CrashingDisk(WatchedDisk):
 class ForgetfulDisk(CrashingDisk):
     """A crashing disk that loses, when it goes down, everything that was not synced.
 
-    The content of files that were written and not synced, and names that were made or removed in folders that were not
-    synced, are as they were at the last sync. Call `forget` after the crash.
+    The content of files that were written and not synced is as it was at the last sync. So are
+    names that were made or removed in folders that were not synced. Call `forget` after the crash.
     """
 
-    def __init__(self, root: str | os.PathLike[str], crash_before: int) -> None:
+    def __init__(self, root: str | os.PathLike[str] | AnyFiles, crash_before: int) -> None:
         super().__init__(root, crash_before)
         self._contents: dict[str, bytes] = {}
         self._names: dict[str, bytes | None] = {}
@@ -190,23 +212,23 @@ class ForgetfulDisk(CrashingDisk):
         """Lose what was not synced."""
         for name, content in self._contents.items():
             if self.exists(name):
-                self.path(name).write_bytes(content)
+                Path(self.path(name)).write_bytes(content)
         for name, former in self._names.items():
             if former is None:
-                self.path(name).unlink(missing_ok=True)
+                Path(self.path(name)).unlink(missing_ok=True)
             else:
-                self.path(name).write_bytes(former)
+                Path(self.path(name)).write_bytes(former)
 
 
 class FullDisk(WatchedDisk):
-    """A disk with room for so many more bytes."""
+    """A disk with room for `room_bytes` more bytes."""
 
-    def __init__(self, root: str | os.PathLike[str], room_bytes: int) -> None:
+    def __init__(self, root: str | os.PathLike[str] | AnyFiles, room_bytes: int) -> None:
         super().__init__(root)
         self.room_bytes = room_bytes
 
-    def create(self, name: str, fill: Callable[[Sink], object]) -> FileRef:
-        def fill_while_room(sink: Sink) -> None:
+    def create(self, name: str, fill: Callable[[Output], object]) -> FileRef:
+        def fill_while_room(sink: Output) -> None:
             write = sink.write
 
             def limited(data: Any) -> int:
@@ -219,17 +241,17 @@ class FullDisk(WatchedDisk):
         return super().create(name, fill_while_room)
 
     def copy(self, source: str, target: str, size: int) -> None:
-        with _named_errors(self.path(target)):
+        with named_errors(Path(self.path(target))):
             self._use(size)
         super().copy(source, target, size)
 
     def resize(self, name: str, size: int) -> None:
-        with _named_errors(self.path(name)):
+        with named_errors(Path(self.path(name))):
             self._use(max(0, size - self.size(name)))
         super().resize(name, size)
 
     def patch(self, name: str, offset: int, data: Any) -> None:
-        with _named_errors(self.path(name)):
+        with named_errors(Path(self.path(name))):
             self._use(len(memoryview(data).cast("B")))
         super().patch(name, offset, data)
 

@@ -14,7 +14,8 @@ Row = dict[str, Any]
 class Oracle:
     """The window as anyone would keep it by hand.
 
-    `slot_of` gives the slot of a row. `expired` is what has left the window: a soft index may still show some of it.
+    `slot_of` gives the slot of a row. `expired` is what has left the window. A soft index may still
+    show some of it.
     """
 
     def __init__(self, window: int, key: str, slot_of: Callable[[Row], int]) -> None:
@@ -48,7 +49,7 @@ class Oracle:
 
 
 def same_rows(one: Iterable[Row], other: Iterable[Row]) -> bool:
-    """Whether both have the same rows, however often each, in any order."""
+    """Whether both have the same rows, each equally often, in any order."""
     return sorted(map(_sortable, one)) == sorted(map(_sortable, other))
 
 

@@ -42,7 +42,7 @@ def append(
     writer: WaveWriter,
     bring: Bring,
     number: int | None,
-    marks: Mapping[str, str],
+    marks: Mapping[str, str] | None = None,
 ) -> Appended:
     """Append the next slot or slots; `number` is the slot where the caller said which one it is.
 
@@ -72,7 +72,7 @@ def append(
                 batch=arriving.identity,
                 delivered=admitted.identities,
                 totals=totals,
-                sources=Sources(marks=marks),
+                sources=Sources(marks=marks or {}),
             ),
         )
         manifest = writer.commit(manifest, change)

@@ -1,7 +1,8 @@
-"""The change feed: each row with +1 when it enters the window and -1 when it leaves it, in batch and as a stream.
+"""The change feed: each row with +1 when it enters the window and -1 when it leaves it.
 
-An offset of the stream is a commit. It begins with the whole window as entered, or with what comes after the newest commit
-(`starting` = "latest"), and goes on for as long as the commits between two batches are kept.
+It is read in batch and as a stream. An offset of the stream is a commit. The stream begins with the
+whole window as entered, or with what comes after the newest commit (`starting` = "latest"). It goes
+on for as long as the commits between two batches are kept.
 """
 
 from __future__ import annotations

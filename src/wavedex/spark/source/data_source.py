@@ -1,21 +1,31 @@
-"""The data source `format("wavedex")`: read, write, follow the changes, and take a stream, all from Spark.
+"""The data source `format("wavedex")`: read, write, follow the changes, take a stream.
 
-Spark plans on the driver and works on the executors, each time in a Python of its own, so everything here is small and
-can be pickled: a path, some options and the parts of one commit. The options:
+Spark plans on the driver and works on the executors, each time in a Python of its own. So
+everything here is small and can be pickled: a path, some options and the parts of one commit.
 
-- `path`: the index. `columns`: the columns to read, with commas. `key`: one key; `keys`: several, as JSON. `since`, `until`:
-  as in `scan`. `expired`: "true" shows what a soft window still holds. `shorten`: as in `LifetimeIndex.scan`, a table of
-  windows as JSON. `server`: the address of the PostgreSQL server that the index lies on, which is not connected to otherwise.
-- `changes`: "true" reads what entered and left the window of a wave index, in batch (`since_commit`, `until_commit`) and
-  as a stream.
-- for writing, where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`, or with `kind`,
-  "lifetime", those of `LifetimeIndex.create`.
-- for writing to a lifetime index: `now`, the instant of the refresh, if not the latest insertion time.
-- for writing a stream: `delay` of the watermark, `dead_letters`, `takeover`, and `stream`, a name to use in place of the id
-  that stands in the checkpoint. The first two are for wave indexes.
+Options for reading; `path` and `server` are for writing too:
 
-Any other is refused. A frame stays at the commit that was the newest when it was loaded; load another to see what has come
-since, or use `wavedex.spark.view`.
+- `path`: the index.
+- `columns`: the columns to read, with commas.
+- `key`: one key; `keys`: several, as JSON.
+- `since`, `until`: as in `scan`.
+- `expired`: "true" shows what a soft window still holds.
+- `shorten`: as in `LifetimeIndex.scan`, a table of windows as JSON.
+- `server`: the address of the PostgreSQL server that the index lies on. It is not connected to
+  otherwise.
+- `changes`: "true" reads what entered and left the window of a wave index, in batch
+  (`since_commit`, `until_commit`) and as a stream.
+
+Options for writing:
+
+- where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`, or with
+  `kind`, "lifetime", those of `LifetimeIndex.create`.
+- to a lifetime index: `now`, the instant of the refresh, if not the latest insertion time.
+- a stream: `delay` of the watermark, `dead_letters`, `takeover`, and `stream`, a name to use in
+  place of the id that stands in the checkpoint. The first two are for wave indexes.
+
+Any other is refused. A frame stays at the commit that was the newest when it was loaded. Load
+another to see what has come since, or use `wavedex.spark.view`.
 """
 
 from __future__ import annotations
@@ -60,7 +70,10 @@ class WavedexSource(DataSource):
     """What Spark finds under the name `wavedex`."""
 
     _held: HeldCommit | None = None
-    """The commit at which a frame stays. Spark asks for the schema when the frame is loaded, and keeps this object then."""
+    """The commit at which a frame stays.
+
+    Spark asks for the schema when the frame is loaded, and keeps this object then.
+    """
 
     @classmethod
     def name(cls) -> str:
@@ -69,7 +82,10 @@ class WavedexSource(DataSource):
 
     @property
     def path(self) -> str:
-        """The index, named as tasks find it, which run in folders of their own. Raises BadDefinition without a path."""
+        """The index, named so that tasks find it, which run in folders of their own.
+
+        Raises BadDefinition without a path.
+        """
         if not self.options.get("path"):
             raise BadDefinition(
                 "Which index? Give the path of one: .load(path), .save(path) or option path."
@@ -102,8 +118,9 @@ class WavedexSource(DataSource):
         self._check(READING, what="reading")
         if (named := self._columns()) and named != schema.names:
             raise BadDefinition(
-                f"The option columns names {', '.join(named)}, and .schema(...) {', '.join(schema.names)}. Say which columns "
-                "to read in one place; an index knows their types."
+                f"The option columns names {', '.join(named)}, and .schema(...) "
+                f"{', '.join(schema.names)}. Say which columns to read in one place; "
+                "an index knows their types."
             )
         wanted = Wanted(
             keys=read_keys(self.options, open_index(self.path).definition),
@@ -118,8 +135,8 @@ class WavedexSource(DataSource):
         """Follows what enters and leaves the window."""
         if not self._says("changes"):
             raise BadDefinition(
-                "A stream from an index is the feed of its changes, with the columns _change and _commit. Ask for "
-                "it: .option('changes', 'true')."
+                "A stream from an index is the feed of its changes, with the columns _change and "
+                "_commit. Ask for it: .option('changes', 'true')."
             )
         self._check(FOLLOWING, what="following changes")
         return ChangeStream(self.path, schema, self.options.get("starting", "window"))
@@ -130,7 +147,9 @@ class WavedexSource(DataSource):
         self._check_writing(WRITING)
         return WindowWriter(self.path, schema, dict(self.options))
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: N802
+    def streamWriter(  # noqa: N802 - Spark's
+        self, schema: StructType, overwrite: bool
+    ) -> DataSourceStreamWriter:
         """Takes a stream, batch by batch."""
         _check_mode(overwrite)
         self._check_writing(FEEDING)
@@ -144,7 +163,7 @@ class WavedexSource(DataSource):
         self._check(known, tuple(kind.hints), what=f"writing to a {kind.name} index")
 
     def _columns(self) -> list[str]:
-        """The columns that are named, none where nobody names any."""
+        """The columns that are named; an empty list if no option names any."""
         names = self.options.get("columns")
         return [name.strip() for name in names.split(",")] if names else []
 
@@ -152,11 +171,12 @@ class WavedexSource(DataSource):
         return read_flag(self.options, name)
 
     def _wave(self) -> WaveIndex:
-        """The index, whose changes are asked for. Raises BadDefinition where it is of another kind."""
+        """The index whose changes are asked for. Raises BadDefinition if it is of another kind."""
         index = open_index(self.path)
         if not isinstance(index, WaveIndex):
             raise BadDefinition(
-                f"{self.path} is no wave index, and only those tell what changed. Leave out the option changes."
+                f"{self.path} is no wave index, and only those tell what changed. "
+                "Leave out the option changes."
             )
         return index
 
@@ -164,6 +184,6 @@ class WavedexSource(DataSource):
 def _check_mode(overwrite: bool) -> None:
     if overwrite:
         raise BadDefinition(
-            "An index is only appended to; what is old leaves by itself. Use mode('append') in batch and "
-            "outputMode('append') in a stream."
+            "An index is only appended to; what is old leaves by itself. Use mode('append') in "
+            "batch and outputMode('append') in a stream."
         )

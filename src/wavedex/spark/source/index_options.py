@@ -15,9 +15,10 @@ _BOOLEANS = {"true": True, "false": False}
 def creation_options(
     kind: Kind, options: Mapping[str, str], columns: Collection[str]
 ) -> dict[str, Any]:
-    """The options of a kind of index among those of a data source. Raises BadDefinition for values that cannot be read.
+    """The options of a kind of index among those of a data source.
 
-    `columns` are those of the frame: a key that is none of them is several, with commas between their names.
+    `columns` are those of the frame. A key that is not one of them is several, with commas between
+    their names. Raises BadDefinition for values that cannot be read.
     """
     hints = kind.hints
     asked = {name: _read(name, hints[name], options[name]) for name in hints if name in options}

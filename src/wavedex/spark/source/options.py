@@ -1,7 +1,7 @@
 """The options of the data source: which there are for what is asked, and what their text means.
 
-Spark hands over every option as text, and its name in lower case. A name that nobody knows is refused: an option that was
-passed over would give another answer than the one that was asked for.
+Spark hands over every option as text, and its name in lower case. A name that nobody knows is
+refused. An option that was passed over would give another answer than the one that was asked for.
 """
 
 from __future__ import annotations
@@ -30,9 +30,12 @@ READING = (
 CHANGES = ("path", "changes", "since_commit", "until_commit", "server")
 """For what changed between two commits."""
 FOLLOWING = ("path", "changes", "starting", "server", "checkpointlocation", "queryname")
-"""For what changes, as a stream; the last two are said to Spark itself, which hands them on."""
+"""For what changes, as a stream. The last two are said to Spark itself, which hands them on."""
 WRITING = ("path", "kind", "now", "server")
-"""For a batch, beside those of `create` of the kind of index, which count where there is none yet."""
+"""For a batch, beside the options of `create` of the kind of index.
+
+Those count where there is no index yet.
+"""
 FEEDING = (
     "path",
     "kind",
@@ -54,8 +57,8 @@ def check_known(options: Mapping[str, str], *known: Collection[str], what: str) 
     names = [*dict.fromkeys(name for group in known for name in group)]
     if options.keys() >= _CATALOG_OF_SPARK:
         raise BadDefinition(
-            "Spark 4.3 does not hand the options of a table in its catalog on to the data source. Use "
-            "wavedex.spark.view, or create temporary view ... using wavedex."
+            "Spark 4.3 does not hand the options of a table in its catalog on to the data source. "
+            "Use wavedex.spark.view, or create temporary view ... using wavedex."
         )
     for name in options:
         if name.lower() not in names:
@@ -80,7 +83,10 @@ def read_commit_number(options: Mapping[str, str], name: str) -> int | None:
 
 
 def read_shorten(options: Mapping[str, str]) -> Any:
-    """By how much windows are shorter: a duration, or a table of them, which is written as JSON. Raises BadDefinition."""
+    """By how much windows are shorter: a duration, or a table of durations, written as JSON.
+
+    Raises BadDefinition.
+    """
     said = options.get("shorten")
     if said is None or not said.strip().startswith("{"):
         return said
@@ -96,8 +102,8 @@ def read_shorten(options: Mapping[str, str]) -> Any:
 def read_keys(options: Mapping[str, str], definition: Definition) -> tuple[Any, ...] | None:
     """The keys that are asked for, None for all. Raises BadKey, BadDefinition.
 
-    `key` is one key, as it is typed, and `keys` is a list in JSON, so that a key may have any character in it. A key of
-    several columns is always a list in JSON.
+    `key` is one key, as it is typed. `keys` is a list in JSON, so that a key may have any character
+    in it. A key of several columns is always a list in JSON.
     """
     if "key" in options and "keys" in options:
         raise BadDefinition("Both key and keys are given. Say one of them.")

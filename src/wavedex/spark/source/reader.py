@@ -1,11 +1,13 @@
 """Reading the window: one partition for each shard and sub-index that can hold an answer.
 
-What is to be read is said by options: keys, spans of time, columns. Filters are evaluated by Spark alone. It would hand
-them over (`pushFilters`), but Spark 4.3 keeps the reader that has them with the relation, for all scans of it: two branches
-of a union would both get the filters of the second, and rows would be missing.
+What is to be read is said by options: keys, spans of time, columns. Filters are evaluated by Spark
+alone. It would hand them over (`pushFilters`), but Spark 4.3 keeps the reader that has them with
+the relation, for all scans of it. Two branches of a union would both get the filters of the second,
+and rows would be missing.
 
-A partition carries the parts that it reads, so that all of them are of one commit. Spark plans each mention of a frame in a
-query, at the same time even, in a process of its own. So the commit is chosen before: when the frame is loaded.
+A partition carries the parts that it reads, so all of them are of one commit. Spark plans each
+mention of a frame in a query in a process of its own, even at the same time. So the commit is
+chosen before: when the frame is loaded.
 """
 
 from __future__ import annotations
@@ -43,20 +45,28 @@ class Wanted:
 
 @dataclass
 class Piece(InputPartition):
-    """One sub-index of one shard, as a manifest of nothing else; `files` is how many files it opens."""
+    """One sub-index of one shard."""
 
     manifest: bytes
+    """A manifest of nothing else."""
     files: int
+    """How many files it opens."""
     held: HeldCommit
 
 
 class WindowReader(DataSourceReader):
-    """Reads the window of the newest commit; of a lifetime index also as a query with shorter windows sees it."""
+    """Reads the window of the newest commit.
+
+    For a lifetime index, it can also answer as if the windows were shorter.
+    """
 
     def __init__(
         self, path: str, schema: StructType, wanted: Wanted, held: HeldCommit | None = None
     ) -> None:
-        """`held` is the commit at which the frame stays; without it, each time it is planned, the newest is read."""
+        """`held` is the commit at which the frame stays.
+
+        Without it, the newest is read each time it is planned.
+        """
         self.held = held
         self.path = path
         self.trust = Trust.mine()

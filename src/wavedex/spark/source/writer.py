@@ -1,8 +1,9 @@
 """Writing through the data source: tasks stage runs, and one commit applies the plan.
 
-The tasks of Spark's writer have rows of every shard and hold no lock, so they write below `staged/`, where the vacuum of
-another writer leaves fresh files alone. `commit` runs in a process without Spark and carries the plan out itself; for
-large batches `wavedex.spark.append` and `sink` are the faster way.
+The tasks of Spark's writer have rows of every shard and hold no lock. So they write below
+`staged/`, where the vacuum of another writer leaves fresh files alone. `commit` runs in a process
+without Spark and carries the plan out itself. For large batches `wavedex.spark.append` and `sink`
+are the faster way.
 """
 
 from __future__ import annotations
@@ -103,8 +104,9 @@ class _Stager:
 class StagedDelivery(Delivery):
     """Rows that tasks of the data source have staged.
 
-    The tasks do not know when rows of counted windows will be over: how far the streams have come is known only when all
-    rows are there. Those rows are read and guessed again; others are named as they lie.
+    The tasks do not know when rows of counted windows will be over: how far the streams have come
+    is known only when all rows are there. Those rows are read and guessed again. Others are named
+    as they lie.
     """
 
     def __init__(self, stager: _Stager, messages: list[Any]) -> None:
@@ -177,7 +179,11 @@ class StreamWriter(DataSourceStreamArrowWriter):
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
         return self.stager.write(iterator)
 
-    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
+    def commit(
+        self,
+        messages: list[WriterCommitMessage | None],
+        batchId: int,  # noqa: N803 - Spark's
+    ) -> None:
         index = self.stager.index
         turn = Turn(self.stream, batchId, self.takeover)
         late = Lateness(self.delay, dead_letters(self.dead_letters, turn))
@@ -188,14 +194,18 @@ class StreamWriter(DataSourceStreamArrowWriter):
 
 
 def _query_id(checkpoint: str) -> str:
-    """The id that Spark gave the query, as its checkpoint has it. Raises BadDefinition where it cannot be had."""
+    """The id that Spark gave the query, as its checkpoint has it.
+
+    Raises BadDefinition where it cannot be had.
+    """
     try:
         metadata = Surroundings().files(checkpoint.removeprefix("file:")).read("metadata")
         return str(json.loads(metadata)["id"])
     except (OSError, WavedexError, ValueError, KeyError) as error:
         raise BadDefinition(
-            f"A stream needs a name that stays the same when it is started again, and the checkpoint {checkpoint!r} "
-            f"does not tell one ({error}). Give the option checkpointLocation, or stream."
+            f"A stream needs a name that stays the same when it is started again, and the "
+            f"checkpoint {checkpoint!r} does not tell one ({error}). Give the option "
+            "checkpointLocation, or stream."
         ) from error
 
 

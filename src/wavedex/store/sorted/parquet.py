@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import Damaged
-from wavedex.files.contract import AnyFiles, Sink
+from wavedex.files.contract import AnyFiles, Output
 from wavedex.rows.arrays import read_arrays
 from wavedex.rows.arrow import empty_batch, restored, to_arrow
 from wavedex.rows.codes import with_codes
@@ -69,7 +69,7 @@ def build_parquet(
     return write_part(files, stem, layout, held, rows.batch.num_rows)
 
 
-def _write(sink: Sink, table: pa.Table, options: dict[str, Any]) -> None:
+def _write(sink: Output, table: pa.Table, options: dict[str, Any]) -> None:
     import pyarrow.parquet as pq
 
     pq.write_table(table, pa.PythonFile(sink, mode="w"), **options)
