@@ -8,7 +8,7 @@ READY := $(VENV)/.ready
 
 help:
 	@echo "make demo         set up and index a year of real flights"
-	@echo "make test         set up and run every test"
+	@echo "make test         set up and run every test; make test T=tests/plan runs some"
 	@echo "make setup        only set up $(VENV)"
 	@echo "make lint         check style, formatting and the import layers"
 	@echo "make format       format the code"
@@ -36,7 +36,7 @@ test: setup
 	@free=$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $$4 }'); \
 	test "$${free:-0}" -gt 8000000 && below=/dev/shm || below=$${TMPDIR:-/tmp}; \
 	scratch=$$(mktemp -d "$$below/wavedex-XXXXXX") && chmod 755 "$$scratch" && \
-	{ TMPDIR=$$scratch $(BIN)/python -m pytest -n 2 --dist worksteal; status=$$?; \
+	{ TMPDIR=$$scratch $(BIN)/python -m pytest -n 2 --dist worksteal $(T); status=$$?; \
 	  rm -rf "$$scratch"; exit $$status; }
 
 lint: setup

@@ -18,11 +18,11 @@ import pyarrow as pa
 from bench.command import options, publish, table
 from bench.drawing import STYLE, legend, panels, save, stacked_bars
 from bench.measure import expect
-from bench.prediction import Forecast, Sizes, Step
 from bench.race.start import room_in
 from bench.report import circumstances
 from bench.sliding import Lap, Watched, mean_and_max, measure_grouped_sum
 from bench.workload import Workload, make_workload, same_rows
+from wavedex.cost.prediction import Prediction, Sizes, Step
 from wavedex.engine.techniques import TECHNIQUES, technique
 from wavedex.plan import SCHEMES, cycle_of
 
@@ -47,7 +47,7 @@ def measure_cycle(
     planner = watched.idx.definition.scheme
     cycle = cycle_of(planner)
     watched.append(pa.concat_tables(work.slots[:window]))
-    forecast = Forecast(planner, update)
+    forecast = Prediction(planner, update)
     forecast.begin(window - 1, range(window))
     laps = [watched.append(slot) for slot in work.slots[window : window + cycle]]
     check(watched, work, window + cycle - 1, window)

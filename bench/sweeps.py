@@ -20,7 +20,6 @@ import pyarrow as pa
 from bench.command import options, publish
 from bench.growth import bends_of, growth_of
 from bench.measure import expect, repeat
-from bench.prediction import Forecast, Step
 from bench.race.start import room_in
 from bench.report import circumstances
 from bench.sliding import (
@@ -33,6 +32,7 @@ from bench.sliding import (
 )
 from bench.sweep_pages import draw, markdown
 from bench.workload import same_rows
+from wavedex.cost.prediction import Prediction, Step
 from wavedex.plan import cycle_of
 
 __all__ = ["draw", "main", "markdown", "run"]
@@ -130,7 +130,7 @@ def slide(
 ) -> tuple[list[Lap], list[Step], int]:
     """Fill the window, and append slot by slot; also the number of the last slot."""
     planner = watched.idx.definition.scheme
-    window, forecast = planner.window, Forecast(planner, update)
+    window, forecast = planner.window, Prediction(planner, update)
     if rows * window > ROWS_AT_ONCE_MOST:
         forecast.begin(-1, ())
         for slot in range(window):

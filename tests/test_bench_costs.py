@@ -30,9 +30,9 @@ def spread_out(name, window, indexes):
 
 def predicted_work(name, update, window, indexes):
     """What `bench.scale.work_of` measures: slots written a transition and a preparation, over two windows."""
-    from bench.prediction import Forecast
+    from wavedex.cost.prediction import Prediction
 
-    forecast = Forecast(spread_out(name, window, indexes), update)
+    forecast = Prediction(spread_out(name, window, indexes), update)
     forecast.begin(window - 1, range(window))
     steps = [forecast.arrive() for _ in range(2 * window)]
     return tuple(
@@ -56,22 +56,22 @@ def test_an_index_writes_exactly_the_slots_that_the_plans_predict(name, update, 
 
 
 def test_a_prediction_that_forgets_the_merges_is_noticed(monkeypatch):
-    from bench.prediction import Forecast
+    from wavedex.cost.prediction import Prediction
 
-    monkeypatch.setattr(Forecast, "_merges", lambda self: [])
+    monkeypatch.setattr(Prediction, "_merges", lambda self: [])
     assert measured_work("wata", "runs", 7, 3) != predicted_work("wata", "runs", 7, 3)
 
 
 @pytest.mark.parametrize("name", BLIND)
 def test_after_a_cycle_the_costs_come_again(name):
-    from bench.prediction import Forecast
+    from wavedex.cost.prediction import Prediction
 
     for window, indexes in (*SHAPES, (14, 4), (9, 9)):
         planner = spread_out(name, window, indexes)
         cycle = cycle_of(planner)
         assert 1 <= cycle <= window
         for update in ("in-place", "simple-shadow", "packed-shadow", "runs"):
-            forecast = Forecast(planner, update)
+            forecast = Prediction(planner, update)
             forecast.begin(window - 1, range(window))
             steps = [forecast.arrive() for _ in range(3 * cycle)]
             costs = [(step.transition, step.preparation) for step in steps]
@@ -89,14 +89,14 @@ def test_cycles_are_those_of_the_clusters():
 
 
 def test_a_window_that_is_filled_slot_by_slot_costs_what_a_filled_one_does():
-    from bench.prediction import Forecast
+    from wavedex.cost.prediction import Prediction
 
     for name in BLIND:
         planner = spread_out(name, 7, 3)
         span = 7 * cycle_of(planner)
         costs = []
         for begin in (range(7), ()):
-            forecast = Forecast(planner, "runs")
+            forecast = Prediction(planner, "runs")
             forecast.begin(6 if begin else -1, begin)
             if not begin:
                 _ = [forecast.arrive() for _ in range(7)]

@@ -15,7 +15,8 @@ def place(request, tmp_path) -> Place:
 
 
 @pytest.mark.parametrize(
-    ("act", "update"), zip(["append", "amend", "erase", "vacuum"], UPDATES * 2, strict=True)
+    ("act", "update"),
+    [*zip(["append", "amend", "erase", "vacuum"], UPDATES * 2, strict=True)],
 )
 def test_a_crash_anywhere_leaves_the_old_window_or_the_new_one(place, update, act):
     slots = range(1, WINDOW + 4)

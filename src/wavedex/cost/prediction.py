@@ -18,6 +18,7 @@ from wavedex.engine.draft import Draft, draft_plan
 from wavedex.engine.techniques import technique
 from wavedex.files.contract import FileRef
 from wavedex.plan import Merge, Operation, Scheme, WaveState
+from wavedex.plan.slot_set import union
 from wavedex.store.part import Part, Slots
 
 NOTHING: Slots = frozenset()
@@ -66,7 +67,7 @@ class Step:
     slots_on_disk: int
 
 
-class Forecast:
+class Prediction:
     """Follows an index of a scheme and an update technique slot by slot, without one."""
 
     def __init__(self, planner: Scheme, update: str) -> None:
@@ -165,7 +166,7 @@ def _pack(draft: Draft, desk: _Desk, as_runs: bool) -> tuple[Part, ...]:
     kept = parts if as_runs and not draft.merged else ()
     packed = () if kept else parts
     content = frozenset((part.files["rows"].name, part.shown) for part in packed)
-    held = draft.arriving.union(*(part.shown for part in packed))
+    held = union([draft.arriving, *(part.shown for part in packed)])
     if (content, draft.arriving) not in desk.packed:
         desk.packed[content, draft.arriving] = desk.new_part(held)
         desk.write(len(held), len(held))
