@@ -129,3 +129,15 @@ def test_the_commands_in_the_readme_are_those_of_the_command_line():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
     shown = set(re.findall(r"^wavedex (\w+) ", readme, re.MULTILINE))
     assert shown == set(get_command(app).commands)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_line_of_prose_is_longer_than_100_columns(page: Path):
+    long, is_free = [], False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.lstrip().startswith("```") or line.startswith("<!-- "):
+            is_free = not is_free
+        # Tables, and what is shown as it is or filled in, have the length that they have.
+        elif len(line) > 100 and not is_free and not line.lstrip().startswith("|"):
+            long.append(number)
+    assert not long
