@@ -1,4 +1,7 @@
-"""Run the race: `python -m bench [--quick] [--shapes 14x300000 ...] [--contestants ...] [--json PATH]`."""
+"""Run the race.
+
+`python -m bench [--quick] [--shapes 14x300000 ...] [--contestants ...] [--json PATH]`.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,10 @@ def settings_of(chosen: argparse.Namespace) -> dict[str, Any]:
 
 
 def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
-    """Run the race; exits with an error where a contestant lacks something, or gave a wrong answer."""
+    """Run the race.
+
+    Exits with an error where a contestant lacks something, or gave a wrong answer.
+    """
     chosen = parse(arguments)
     lacking = missing(chosen.contestants)
     if lacking:

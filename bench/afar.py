@@ -1,8 +1,9 @@
-"""What does a probe fetch of an index that lies on an object store? Ranges and bytes, counted where files are read.
+"""What does a probe fetch of an index that lies on an object store?
 
-The store is a folder behind Arrow's interface, so that no time is measured: how long a request takes is the network's affair.
-Files are asked at the same time; `steps` is how many ranges the file has to answer that is asked most often. Answers are checked.
-`python -m bench.afar [--quick]`.
+Ranges and bytes, counted where files are read. The store is a folder behind Arrow's interface, so
+that no time is measured: how long a request takes is the network's affair. Files are asked at the
+same time; `steps` is how many ranges the file has to answer that is asked most often. Answers are
+checked. `python -m bench.afar [--quick]`.
 """
 
 from __future__ import annotations

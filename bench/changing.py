@@ -1,6 +1,7 @@
-"""What does a change of mind cost, and being forgotten? Migrations and erasures of a full window, with checked answers.
+"""What does a change of mind cost, and being forgotten?
 
-The bytes are those of files written below `data/`, preparation included. `python -m bench.changing [--quick]`.
+Migrations and erasures of a full window, with checked answers. The bytes are those of files written
+below `data/`, preparation included. `python -m bench.changing [--quick]`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,9 @@
-"""What does it cost to be careful? Writes that check what they copy, and reads of an index that was opened with `check`.
+"""What does it cost to be careful?
 
-Each write is done to copies of one index, with and without its checks in turn, and so is each opening; what counts is the
-ratio, of the processor's time too, which a busy machine disturbs less. `python -m bench.checks [--quick]`.
+Writes that check what they copy, and reads of an index that was opened with `check`. Each write is
+done to copies of one index, with and without its checks in turn, and so is each opening; what
+counts is the ratio, of the processor's time too, which a busy machine disturbs less.
+`python -m bench.checks [--quick]`.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""What does a probe cost of which nothing is in memory, and what if the window never fits? Beside other stores.
+"""What does a probe cost of which nothing is in memory, and what if the window never fits?
 
-A process loads a window and ends. The system is told to forget its files. Another process opens them, probes for a first key
-and for some more, each time with the bytes that the disk has read; then once more in a group of processes that may have a
-third of the window in memory, where the system allows such groups. Answers are checked. `python -m bench.cold [--quick]`.
+Beside other stores. A process loads a window and ends. The system is told to forget its files.
+Another process opens them, probes for a first key and for some more, each time with the bytes that
+the disk has read; then once more in a group of processes that may have a third of the window in
+memory, where the system allows such groups. Answers are checked. `python -m bench.cold [--quick]`.
 The folder must be on a disk: what lies in memory cannot be forgotten.
 """
 
@@ -159,7 +160,10 @@ def child(task: Result) -> Result:
 
 
 def run_apart(**task: Any) -> Result:
-    """What a process of its own returns, or that it was killed for want of the memory that it may have."""
+    """What a process of its own returns, or that it was killed.
+
+    It is killed for want of the memory that it may have.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "bench.cold", "--child", json.dumps(task)],
         cwd=Path(__file__).parents[1], stdout=subprocess.PIPE, text=True, check=False,
@@ -212,8 +216,8 @@ def run(settings: Result, folder: Path) -> Result:
 
 
 HEADS = [
-    "", "MB", "open ms", "first probe ms", "kB read", "further, median ms", "mean ms", "kB read each",
-    "grouped sum s (MB read)",
+    "", "MB", "open ms", "first probe ms", "kB read", "further, median ms", "mean ms",
+    "kB read each", "grouped sum s (MB read)",
 ]  # fmt: skip
 
 
@@ -226,7 +230,8 @@ def markdown(report: Result) -> str:
     ):
         rows = [
             [
-                name, f"{kept['mb']:,.0f}", f"{found['open']['ms']:.1f}", f"{found['first']['ms']:.1f}",
+                name, f"{kept['mb']:,.0f}",
+                f"{found['open']['ms']:.1f}", f"{found['first']['ms']:.1f}",
                 f"{found['first']['kb']:,.0f}", f"{found['further']['ms']:.2f}",
                 f"{found['further']['ms_mean']:.2f}", f"{found['further']['kb_mean']:,.0f}",
                 f"{found['scan']['s']:.2f} ({found['scan']['mb']:,.0f})" if found["scan"] else "-",

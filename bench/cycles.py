@@ -1,7 +1,9 @@
-"""What does a slot cost on average? Whole cycles of every scheme with every update technique, next to what the plans say.
+"""What does a slot cost on average?
 
-A cycle is the smallest number of slots after which a scheme's state comes back, so that cheap and dear slots count as often
-as they happen, and all that is prepared in it is used in it. `python -m bench.cycles [--quick]`.
+Whole cycles of every scheme with every update technique, next to what the plans say. A cycle is the
+smallest number of slots after which a scheme's state comes back, so that cheap and dear slots count
+as often as they happen, and all that is prepared in it is used in it.
+`python -m bench.cycles [--quick]`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from bench.race.start import room_in
 from bench.report import circumstances
 from bench.sliding import Lap, Watched, mean_and_max, measure_grouped_sum
 from bench.workload import Workload, make_workload, same_rows
-from wavedex.cost.prediction import Prediction, Sizes, Step
+from wavedex.cost.prediction import Prediction, SlotBytes, SlotCost
 from wavedex.engine.techniques import TECHNIQUES, technique
 from wavedex.plan import SCHEMES, cycle_of
 
@@ -39,8 +41,11 @@ CHECKED_KEYS = 500
 
 def measure_cycle(
     folder: Path, work: Workload, scheme: str, update: str, indexes: int, window: int
-) -> tuple[list[Lap], list[Step]]:
-    """Slide an index over a whole cycle, its first window full, and give beside each slot what was to be expected."""
+) -> tuple[list[Lap], list[SlotCost]]:
+    """Slide an index over a whole cycle, its first window full.
+
+    Gives beside each slot what was to be expected.
+    """
     watched = Watched(
         folder / "cycle.wx", window=window, indexes=indexes, scheme=scheme, update=update
     )
@@ -62,7 +67,7 @@ def check(watched: Watched, work: Workload, newest: int, window: int) -> None:
     measure_grouped_sum(watched.idx, answers)
 
 
-def measure_sizes(folder: Path, work: Workload, update: str, counts: Sequence[int]) -> Sizes:
+def measure_sizes(folder: Path, work: Workload, update: str, counts: Sequence[int]) -> SlotBytes:
     """The bytes of the records and of the directory of so many slots: one build each."""
     records, directories = {}, {}
     for count in counts:
@@ -73,10 +78,12 @@ def measure_sizes(folder: Path, work: Workload, update: str, counts: Sequence[in
         files = list((watched.path / "data").iterdir())
         directories[count] = sum(file.stat().st_size for file in files if file.suffix == ".dir")
         records[count] = sum(file.stat().st_size for file in files) - directories[count]
-    return Sizes(records, directories)
+    return SlotBytes(records, directories)
 
 
-def describe(scheme: str, update: str, laps: list[Lap], steps: list[Step], sizes: Sizes) -> Result:
+def describe(
+    scheme: str, update: str, laps: list[Lap], steps: list[SlotCost], sizes: SlotBytes
+) -> Result:
     """Means and maxima of a cycle, and the bytes that were predicted."""
     result: Result = {"scheme": scheme, "update": update, "slots_of_cycle": len(laps)}
     for half in ("transition", "preparation"):
@@ -148,7 +155,10 @@ def markdown(report: Result) -> str:
 
 
 def draw(report: Result, folder: Path) -> list[Path]:
-    """Draw the times, and the bytes next to those that were predicted; a panel for each update technique."""
+    """Draw the times, and the bytes next to those that were predicted.
+
+    There is a panel for each update technique.
+    """
     paths = []
     for name in PICTURES:
         with mpl.rc_context(STYLE):

@@ -38,7 +38,10 @@ def panels(
 
 
 def legend(figure: Figure, axes: Axes, predicted: bool = False) -> None:
-    """One legend below all panels, with the names of one of them; `predicted` adds what a dashed line means."""
+    """One legend below all panels, with the names of one of them.
+
+    `predicted` adds what a dashed line means.
+    """
     lines, names = axes.get_legend_handles_labels()
     if predicted:
         lines.append(Line2D([], [], ls="--", lw=1, color=COLOURS[-1]))
@@ -70,7 +73,10 @@ def save(figure: Figure, path: Path) -> Path:
 def stacked_bars(
     axes: Axes, names: Sequence[str], stacks: Sequence[tuple[str, Sequence[float]]], place: float
 ) -> None:
-    """Bars one on top of another, a bar for each name; `place` moves them, so that two may stand side by side."""
+    """Bars one on top of another, a bar for each name.
+
+    `place` moves them, so that two may stand side by side.
+    """
     bottom = [0.0] * len(names)
     spots = [number + place for number in range(len(names))]
     for (label, values), colour in zip(stacks, COLOURS, strict=False):

@@ -1,6 +1,7 @@
-"""A grouped sum by DuckDB over a scan of Wavedex: grouped by the codes of the text, and then joined with its words.
+"""A grouped sum by DuckDB over a scan of Wavedex.
 
-DuckDB hashes the text of Arrow's dictionaries anew for every row, and codes of 16 bits not at all.
+It is grouped by the codes of the text, and then joined with its words. DuckDB hashes the text of
+Arrow's dictionaries anew for every row, and codes of 16 bits not at all.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ GROUPED_BY_CODE = """
     select words.label, units, amount
     from (select label as code, sum(units)::bigint as units, sum(amount) as amount from entries group by code)
     left join words using (code)
-"""
+"""  # noqa: E501
 
 
 def connect() -> duckdb.DuckDBPyConnection:

@@ -10,9 +10,10 @@ BEND = 1.25
 
 
 def growth_of(points: list[Result]) -> list[dict[str, float | None]]:
-    """For each point of one curve and each measurement: how many times as much as predicted from the first point.
+    """How many times as much as predicted from the first point.
 
-    None where the plan says that there is nothing to do.
+    For each point of one curve and each measurement. None where the plan says that there is nothing
+    to do.
     """
     first = points[0]
 
@@ -27,9 +28,10 @@ def growth_of(points: list[Result]) -> list[dict[str, float | None]]:
 
 
 def bends_of(points: list[Result], varied: str) -> list[Result]:
-    """Where the curves of one index bend upwards: from which point on, and how much there is too much at the last.
+    """Where the curves of one index bend upwards.
 
-    Curves that should fall are left out: where there is less to do, what a commit costs in any case is what remains.
+    From which point on, and how much there is too much at the last. Curves that should fall are
+    left out: where there is less to do, what a commit costs in any case is what remains.
     """
     growth = growth_of(points)
     bends = []

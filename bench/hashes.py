@@ -1,5 +1,6 @@
-"""What does it take to hash a column of texts? Beside a loop over the package `xxhash`, whose answers are the measure.
+"""What does it take to hash a column of texts?
 
+Beside a loop over the package `xxhash`, whose answers are the measure.
 `python -m bench.hashes [--quick]`.
 """
 

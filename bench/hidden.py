@@ -1,8 +1,9 @@
-"""What do retractions cost a probe? One row in a hundred is hidden, and the same keys are probed with and without that.
+"""What do retractions cost a probe?
 
-Ends fall on refreshes, so that many rows of a key end at the same instant and nothing but their positions tells them apart.
-Two indexes of the same rows are probed in turn, key by key; each answer is compared with the rows that should be there.
-`python -m bench.hidden [--quick]`.
+One row in a hundred is hidden, and the same keys are probed with and without that. Ends fall on
+refreshes, so that many rows of a key end at the same instant and nothing but their positions tells
+them apart. Two indexes of the same rows are probed in turn, key by key; each answer is compared
+with the rows that should be there. `python -m bench.hidden [--quick]`.
 """
 
 from __future__ import annotations
@@ -105,8 +106,9 @@ def measure(folder: Path, method: str, with_text: bool, settings: Result) -> Res
 def in_turn(one: Callable[[int], Any], other: Callable[[int], Any], keys: Sequence[int]) -> Result:
     """What a probe takes, in microseconds, of one and of the other, and the ratio.
 
-    Of each key the fastest of many probes counts, which take turns: whatever else the machine does can only add to it. The
-    first probe of a key works out what lies between the hidden rows; of those the medians are compared.
+    Of each key the fastest of many probes counts, which take turns: whatever else the machine does
+    can only add to it. The first probe of a key works out what lies between the hidden rows; of
+    those the medians are compared.
     """
     laps = np.zeros((ROUNDS, 2, len(keys)))
     for lap in laps:

@@ -1,4 +1,4 @@
-"""A disk that keeps a ledger: how many bytes were written to it, and when each manifest appeared."""
+"""A disk that keeps a ledger: how many bytes were written, and when each manifest appeared."""
 
 from __future__ import annotations
 

@@ -1,10 +1,12 @@
-"""What does it cost to keep rows that live differently long? The lifetime index by the papers' own experiment, and beside ClickHouse.
+"""What does it cost to keep rows that live differently long?
 
-Every answer is checked. Bytes, files and sub-indexes are counted; times are for comparing within a run. Targets are told whether they
-are met, and never raise. `python -m bench.lifetimes [--quick] [--full] [--large] [--only papers sizes peers probes]`.
+The lifetime index by the papers' own experiment, and beside ClickHouse. Every answer is checked.
+Bytes, files and sub-indexes are counted; times are for comparing within a run. Targets are told
+whether they are met, and never raise.
+`python -m bench.lifetimes [--quick] [--full] [--large] [--only papers sizes peers probes]`.
 
-The papers' experiment takes an hour or so at its full size (`--full`); what has been measured is written after every grid, and with
-`--resume` only what the file lacks is measured.
+The papers' experiment takes an hour or so at its full size (`--full`); what has been measured is
+written after every grid, and with `--resume` only what the file lacks is measured.
 """
 
 from __future__ import annotations
@@ -34,7 +36,10 @@ LARGE = {"methods": ("rebuild", "no-rebuild"), "n": (9, 25), "rows": 5_000_000, 
 
 
 def run(chosen: argparse.Namespace, folder: Path, kept: Result) -> Result:
-    """Measure what was chosen and return the report; `kept` has results that need not be measured again."""
+    """Measure what was chosen and return the report.
+
+    `kept` has results that need not be measured again.
+    """
     report: Result = {
         **circumstances(_settings(chosen)),
         **{name: kept.get(name, []) for name in ("papers", "large", "sizes", "pairs")},

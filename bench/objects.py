@@ -1,9 +1,12 @@
-"""What does an index on S3 cost through obstore, and what through Arrow's file system? Requests and seconds, in one run.
+"""What does an index on S3 cost through obstore, and what through Arrow's file system?
+
+Requests and seconds, in one run.
 
     python bench/objects.py [--rows 50000] [--slots 7]
 
-Moto's S3 serves on loopback, in a process of its own; it prints a line for each request, and those are counted. Both ways
-do the same: append a slot, open the index anew and probe one key. The answers are compared.
+Moto's S3 serves on loopback, in a process of its own; it prints a line for each request, and those
+are counted. Both ways do the same: append a slot, open the index anew and probe one key. The
+answers are compared.
 """
 
 from __future__ import annotations
@@ -84,7 +87,7 @@ def measured(moto: Moto, work: Callable[[], object]) -> tuple[float, int, object
 
 
 def run(moto: Moto, ways: dict, rows: int, slots: int) -> dict[str, dict]:
-    """Let all ways do the same, by turns, so that whatever else the machine does is the same for all."""
+    """Let all ways do the same, by turns: whatever else the machine does is the same for all."""
     addresses = {name: moto.uri(f"{name}.wx") for name in ways}
     indexes = {
         name: wx.WaveIndex.create(
@@ -108,7 +111,10 @@ def run(moto: Moto, ways: dict, rows: int, slots: int) -> dict[str, dict]:
     for _ in range(5):
         for name, around in ways.items():
             address = addresses[name]
-            done = measured(moto, lambda: wx.open(address, surroundings=around).probe(7))  # noqa: B023
+            done = measured(
+                moto,
+                lambda: wx.open(address, surroundings=around).probe(7),  # noqa: B023
+            )
             found[name]["open and first probe"].append(done[:2])
             found[name]["answer"] = done[2].num_rows
     return found
@@ -135,8 +141,9 @@ def main() -> None:
         said = {name: np.median(np.array(each[what][-5:]), axis=0) for name, each in found.items()}
         (before_s, before), (after_s, after) = said["arrow"], said["obstore"]
         print(
-            f"{what}: arrow {before_s * 1e3:.0f} ms, {before:.0f} requests; obstore {after_s * 1e3:.0f} ms, "
-            f"{after:.0f} requests; {after_s / before_s:.2f} of the time, {after / before:.2f} of the requests"
+            f"{what}: arrow {before_s * 1e3:.0f} ms, {before:.0f} requests; "
+            f"obstore {after_s * 1e3:.0f} ms, {after:.0f} requests; "
+            f"{after_s / before_s:.2f} of the time, {after / before:.2f} of the requests"
         )
 
 

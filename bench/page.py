@@ -1,7 +1,8 @@
 """Fill docs/performance.md from the kept results, and draw its pictures: `python -m bench.page`.
 
-Each block of the page between `<!-- NAME -->` and `<!-- end -->` is made from bench/results. The blocks of the race are
-made here; those of other measurements by their own modules, where there are results of theirs.
+Each block of the page between `<!-- NAME -->` and `<!-- end -->` is made from bench/results. The
+blocks of the race are made here; those of other measurements by their own modules, where there are
+results of theirs.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ PAGE = ROOT / "docs" / "performance.md"
 PICTURES = ROOT / "docs" / "pictures"
 RESULTS = ROOT / "bench" / "results"
 OTHERS = ("cycles", "sweeps", "promises", "lifetimes", "cold")
-"""Modules of this package that have a function `markdown(report)` for the block of their name, and perhaps `draw`."""
+"""Modules of this package that have a function `markdown(report)`.
+
+It makes the block of their name. Some have `draw` as well.
+"""
 END = "<!-- end -->"
 
 Report = dict[str, Any]
@@ -78,7 +82,10 @@ def circumstances_text(report: Report) -> str:
 
 
 def tables(report: Report) -> str:
-    """A table for each course: medians, and in brackets the ratio to the best wave index of the column."""
+    """A table for each course.
+
+    It has medians, and in brackets the ratio to the best wave index of the column.
+    """
     parts = []
     for course, results in courses(report):
         bests = {column: column.best(results) for column in COLUMNS}

@@ -1,4 +1,7 @@
-"""The pictures of docs/performance.md: who is where, at one glance. The same results give the same bytes."""
+"""The pictures of docs/performance.md: who is where, at one glance.
+
+The same results give the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -100,7 +103,10 @@ def _draw_panel(panel: Axes, picture: Picture, course: Course, results: list[Res
 
 
 def _label(panel: Axes, points: list[tuple[float, float, str, bool]]) -> None:
-    """Names beside points: right or left of them, or as little above or below as keeps them clear of all else."""
+    """Names beside points.
+
+    Right or left of them, or as little above or below as keeps them clear of all else.
+    """
     panel.autoscale_view()
     to_points = 72 / panel.figure.dpi
     places = [panel.transData.transform((across, up)) * to_points for across, up, _, _ in points]

@@ -1,4 +1,7 @@
-"""A promise: what was measured next to its bound, and whether it holds. And the sizes at which promises are measured."""
+"""A promise: what was measured next to its bound, and whether it holds.
+
+And the sizes at which promises are measured.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,10 @@ from bench.measure import spread
 
 @dataclass(frozen=True)
 class Scale:
-    """The sizes of what is measured. `openings` and `repeats` say how often fresh processes are started."""
+    """The sizes of what is measured.
+
+    `openings` and `repeats` say how often fresh processes are started.
+    """
 
     rows: int = 300_000
     window: int = 14
@@ -50,8 +56,9 @@ def promise(
 ) -> dict[str, Any]:
     """The measured values next to their bound.
 
-    Times are judged by their median, since the machine may do other things meanwhile; what is the same each time by its
-    largest value. Without a bound it is given for comparison, and neither met nor unmet.
+    Times are judged by their median, since the machine may do other things meanwhile; what is the
+    same each time by its largest value. Without a bound it is given for comparison, and neither met
+    nor unmet.
     """
     measured = spread(list(values))
     judged = measured[judged_by]

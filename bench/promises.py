@@ -1,6 +1,7 @@
 """Does it keep its promises? Each is one figure with a bound: measured, and told whether it is met.
 
-An unmet promise is reported and never raises; a wrong answer does. `python -m bench.promises [--quick] [--only NAME ...]`.
+An unmet promise is reported and never raises; a wrong answer does.
+`python -m bench.promises [--quick] [--only NAME ...]`.
 """
 
 from __future__ import annotations
@@ -66,7 +67,10 @@ def markdown(report: Result) -> str:
             each["name"],
             _shown(each["measured"][each["judged_by"]], each["unit"]),
             _range(each),
-            f"{each['sense']} {each['bound']:,.10g}{'' if each['unit'] == 'ratio' else ' ' + each['unit']}",
+            (
+                f"{each['sense']} {each['bound']:,.10g}"
+                f"{'' if each['unit'] == 'ratio' else ' ' + each['unit']}"
+            ),
             "yes" if each["met"] else "**no**",
         ]
         for each in report["promises"]

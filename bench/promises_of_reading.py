@@ -1,4 +1,7 @@
-"""The promises about reading, and about adding a slot to the index that is read: 14 slots of 300,000 rows, `wata`, `runs`."""
+"""The promises about reading, and about adding a slot to the index that is read.
+
+The index has 14 slots of 300,000 rows, `wata`, `runs`.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,9 @@ def measure_usual(room: Path, scale: Scale) -> Promises:
     about = f"a slot of {scale.rows:,} rows with `runs`"
     return [
         promise(f"until {about} can be queried", [lap.transition_ms for lap in laps], 150, "ms"),
-        promise(f"bytes written until then to raw bytes, {about}", sizes, 1.3, "ratio", judged_by="max"),
+        promise(
+            f"bytes written until then to raw bytes, {about}", sizes, 1.3, "ratio", judged_by="max"
+        ),
         promise("one probe, 4 sub-indexes", _probe_us(idx.probe, work, whole), 12, "µs"),
         promise(
             "one probe of the last three slots",
@@ -47,7 +52,7 @@ def measure_usual(room: Path, scale: Scale) -> Promises:
         ),
         promise(f"{len(keys):,} keys at once", _many_ms(watched, pa.array(keys), whole), 10, "ms"),
         *_measure_many_keys(watched, whole, scale),
-    ]  # fmt: skip
+    ]
 
 
 def _probe_us(probe: Any, work: Workload, answers: Answers) -> list[float]:
@@ -82,7 +87,12 @@ def _measure_many_keys(watched: Watched, answers: Answers, scale: Scale) -> Prom
 def _sums(rows: pa.Table) -> tuple[int, ...]:
     """What hardly agrees unless the rows do. Amounts are quarters, so that their sums are exact."""
     products = pc.sum(pc.multiply(rows["key"], pc.cast(rows["units"], pa.int64()))).as_py()
-    return (rows.num_rows, products, pc.sum(rows["amount"]).as_py(), pc.count_distinct(rows["key"]).as_py())  # fmt: skip
+    return (
+        rows.num_rows,
+        products,
+        pc.sum(rows["amount"]).as_py(),
+        pc.count_distinct(rows["key"]).as_py(),
+    )
 
 
 def measure_many_sub_indexes(room: Path, scale: Scale) -> Promises:

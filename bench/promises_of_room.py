@@ -1,4 +1,7 @@
-"""The promises about room: on disk in Arrow and in Parquet, and in a process that imports the library."""
+"""The promises about room.
+
+On disk in Arrow and in Parquet, and in a process that imports the library.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +34,11 @@ print(json.dumps([(time.perf_counter() - begun) * 1e3, heavy]))
 
 
 def measure_disk(room: Path, scale: Scale) -> Promises:
-    """The files of the sub-indexes after each slot of a cycle, to the raw rows that they hold, expired slots included.
+    """The files of the sub-indexes after each slot of a cycle, to the raw rows that they hold.
 
-    Beside them the files of the newest commit, which with some schemes has temporaries as well, and the whole folder: an index
-    keeps the files of the commit before the newest for readers that are just opening it.
+    Expired slots are included. Beside them the files of the newest commit, which with some schemes
+    has temporaries as well, and the whole folder: an index keeps the files of the commit before the
+    newest for readers that are just opening it.
     """
     window, promises = scale.window, []
     work = make_workload("uniform", 2 * window, scale.rows, 10, scale.seed)
@@ -74,7 +78,10 @@ def _bytes_of_sub_indexes(idx: wx.WaveIndex) -> int:
 
 
 def measure_parquet(room: Path, scale: Scale) -> Promises:
-    """An index in Parquet next to the same rows as one plain file of Parquet, in the order of time and of key."""
+    """An index in Parquet next to the same rows as one plain file of Parquet.
+
+    That file is in the order of time, and in that of key.
+    """
     slots = 7
     work = make_workload("uniform", slots, scale.rows, min(scale.probes, 2_000), scale.seed)
     rows = pa.concat_tables(work.slots)
@@ -93,14 +100,20 @@ def measure_parquet(room: Path, scale: Scale) -> Promises:
 
 
 def measure_imports(room: Path, scale: Scale) -> Promises:
-    """Importing the library next to importing pyarrow, by turns in fresh processes, and what comes along."""
+    """Importing the library next to importing pyarrow, and what comes along.
+
+    By turns, in fresh processes.
+    """
     ratios, heavy = [], set()
     for _ in range(scale.repeats):
         arrow, _ = run_fresh(IMPORT, "pyarrow")
         ours, along = run_fresh(IMPORT, "wavedex")
         ratios.append(ours / arrow)
         heavy |= set(along)
-    count = f"of pyspark, numba and pandas, imported along{': ' + ', '.join(sorted(heavy)) if heavy else ''}"
+    count = (
+        "of pyspark, numba and pandas, imported along"
+        f"{': ' + ', '.join(sorted(heavy)) if heavy else ''}"
+    )
     return [
         promise("importing wavedex to importing pyarrow", ratios, 3, "ratio"),
         promise(count, [float(len(heavy))], 0, "modules", judged_by="max"),

@@ -42,7 +42,10 @@ print(json.dumps([memory_bytes(list) - before, pool.max_memory() - allocated, ro
 
 
 def measure_expiry(room: Path, scale: Scale) -> Promises:
-    """Empty slots that push sub-indexes out: whatever their size, no data is written and files are only dropped."""
+    """Empty slots that push sub-indexes out.
+
+    Whatever their size, no data is written and files are only dropped.
+    """
     promises = []
     for rows in scale.expiring_rows:
         calls, sizes, removals = _expire(room / f"expiry-{rows}.wx", rows, scale.seed)
@@ -56,7 +59,10 @@ def measure_expiry(room: Path, scale: Scale) -> Promises:
 
 
 def _expire(path: Path, rows: int, seed: int) -> tuple[list[float], list[float], list[float]]:
-    """The times and bytes of appends that throw a sub-index of rows away, and the times of those after them."""
+    """The times and bytes of appends that throw a sub-index of rows away.
+
+    And the times of those after them.
+    """
     feed, watched = Feed(rows, rows, KEYS_CHECKED, seed), Watched(path, **EXPIRY)
     planner = watched.idx.definition.scheme
     window = planner.window
@@ -84,9 +90,10 @@ def _expire(path: Path, rows: int, seed: int) -> tuple[list[float], list[float],
 
 
 def _wait_for_the_disk() -> None:
-    """Let it write, and give back, what earlier appends left to it, which a slot later it would long have done.
+    """Let it write, and give back, what earlier appends left to it.
 
-    A file system that tells its disk of freed room (`discard`) has gigabytes to tell of after the append before.
+    A slot later it would long have done so. A file system that tells its disk of freed room
+    (`discard`) has gigabytes to tell of after the append before.
     """
     os.sync()
     time.sleep(DISK_S)
@@ -104,7 +111,10 @@ def _check_live(watched: Watched, feed: Feed, rows: int, newest: int, oldest: in
 
 
 def measure_memory(room: Path, scale: Scale) -> Promises:
-    """How much memory a merging append takes, next to the files of the shards that are in work at once."""
+    """How much memory a merging append takes.
+
+    Next to the files of the shards that are in work at once.
+    """
     promises = []
     for update in ("packed-shadow", "runs"):
         growths, pools = zip(
@@ -119,7 +129,10 @@ def measure_memory(room: Path, scale: Scale) -> Promises:
 
 
 def _merge(path: Path, update: str, scale: Scale) -> tuple[float, float]:
-    """The growth of a fresh process, and of Arrow's memory in it, to the bytes of the shards in work at once."""
+    """The growth of a fresh process, and of Arrow's memory in it.
+
+    To the bytes of the shards in work at once.
+    """
     slots = scale.merged_slots
     work = make_workload("uniform", slots + 1, scale.merged_rows, 10, scale.seed)
     # The single sub-index is written anew with all its slots by each append.

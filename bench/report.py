@@ -1,4 +1,7 @@
-"""What results are written with: the machine, the versions and the settings that they hold for, as JSON."""
+"""What results are written with, as JSON.
+
+The machine, the versions and the settings that they hold for.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,9 @@
-"""How large can it get? The figures of docs/scale.md, from the planners and from a few measured constants.
+"""How large can it get?
 
-`python -m bench.scale` measures the constants here and prints the page's tables. A small index
-of the same shape says how many slots a transition writes; the constants say what a slot, a part and a file cost. Nothing here runs at that scale.
+The figures of docs/scale.md, from the planners and from a few measured constants.
+`python -m bench.scale` measures the constants here and prints the page's tables. A small index of
+the same shape says how many slots a transition writes; the constants say what a slot, a part and a
+file cost. Nothing here runs at that scale.
 """
 
 from __future__ import annotations
@@ -39,7 +41,10 @@ SHARDS = 7_500
 
 @dataclass(frozen=True)
 class Work:
-    """Slots written a transition, on average over a cycle: until the new slot can be queried, and afterwards."""
+    """Slots written a transition, on average over a cycle.
+
+    Until the new slot can be queried, and afterwards.
+    """
 
     transition: float
     preparation: float
@@ -47,14 +52,17 @@ class Work:
 
 
 def work_of(name: str, update: str, window: int = WINDOW, indexes: int = INDEXES) -> Work:
-    """Slide a small index for two windows, one row a slot, and count the rows of the files that were written."""
+    """Slide a small index for two windows, one row a slot.
+
+    The rows of the files that were written are counted.
+    """
     schema = pa.schema([("key", pa.int64()), ("at", pa.int64())])
     written = {"append": 0, "prepare": 0}
     held, steps = 0, 2 * window
     with tempfile.TemporaryDirectory() as folder:
         idx = wx.WaveIndex.create(
-            Path(folder) / "x", schema, key="key", time="at", slot=1, window=window, indexes=indexes,
-            shards=1, scheme=name, update=update, keep_commits=4,
+            Path(folder) / "x", schema, key="key", time="at", slot=1, window=window,
+            indexes=indexes, shards=1, scheme=name, update=update, keep_commits=4,
         )  # fmt: skip
         log = Log(idx.storage)
         idx.append(pa.table({"key": [0] * window, "at": range(window)}, schema))
@@ -134,7 +142,10 @@ def tables(constants: dict[str, float]) -> str:
     file_bytes = slot_bytes * constants["file_to_raw"]
     cores = EXECUTORS * CORES
     lines = [
-        "| scheme, update | slots written first | TB | s | slots written later | TB | s | TB held at most |",
+        (
+            "| scheme, update | slots written first | TB | s "
+            "| slots written later | TB | s | TB held at most |"
+        ),
         "| --- | --- | --- | --- | --- | --- | --- | --- |",
     ]
     for name, update in (
@@ -150,7 +161,8 @@ def tables(constants: dict[str, float]) -> str:
         after = later / (constants["merge_mb_s"] * 1e6 * cores)
         lines.append(
             f"| `{name}`, `{update}` | {work.transition:.1f} | {first / TB:.1f} | {seconds:.0f} "
-            f"| {work.preparation:.1f} | {later / TB:.1f} | {after:.0f} | {work.held * file_bytes / TB:.0f} |"
+            f"| {work.preparation:.1f} | {later / TB:.1f} | {after:.0f} "
+            f"| {work.held * file_bytes / TB:.0f} |"
         )
     sub_slots = ceil((WINDOW - 1) / (INDEXES - 1))
     shard_bytes = sub_slots * file_bytes / SHARDS
@@ -160,14 +172,26 @@ def tables(constants: dict[str, float]) -> str:
         "| --- | --- |",
         f"| rows of a slot, of {ROW_BYTES} bytes | {slot_bytes / ROW_BYTES / 1e9:.0f} billion |",
         f"| shards | {SHARDS:,} |",
-        f"| bytes of a shard in a full sub-index of {sub_slots} slots | {shard_bytes / 1e9:.1f} GB |",
+        (
+            f"| bytes of a shard in a full sub-index of {sub_slots} slots "
+            f"| {shard_bytes / 1e9:.1f} GB |"
+        ),
         f"| rows of it | {sub_slots * slot_bytes / ROW_BYTES / SHARDS / 1e6:.0f} million |",
         f"| memory of a merge of it, three times its bytes | {3 * shard_bytes / 1e9:.0f} GB |",
         f"| files of an append, two a shard | {2 * SHARDS:,} |",
         f"| parts and files in the manifest | {SHARDS * INDEXES:,} and {2 * SHARDS * INDEXES:,} |",
-        f"| bytes of the manifest | {constants['manifest_bytes_a_part'] * SHARDS * INDEXES / 1e6:.0f} MB |",
-        f"| driver: writing it, reading it | {constants['manifest_write_s']:.1f} s, {constants['manifest_read_s']:.1f} s |",
-        f"| shuffled by an append | {slot_bytes / TB:.1f} TB, {slot_bytes / EXECUTORS / 1e9:.1f} GB an executor |",
+        (
+            "| bytes of the manifest "
+            f"| {constants['manifest_bytes_a_part'] * SHARDS * INDEXES / 1e6:.0f} MB |"
+        ),
+        (
+            f"| driver: writing it, reading it | {constants['manifest_write_s']:.1f} s, "
+            f"{constants['manifest_read_s']:.1f} s |"
+        ),
+        (
+            f"| shuffled by an append | {slot_bytes / TB:.1f} TB, "
+            f"{slot_bytes / EXECUTORS / 1e9:.1f} GB an executor |"
+        ),
     ]
     return "\n".join(lines)
 
@@ -186,8 +210,14 @@ def main(arguments: Sequence[str] | None = None) -> None:
     constants = measure_constants()
     machine = describe_machine()
     shown = tables(constants)
-    speeds = f"{constants['build_mb_s']:.0f} MB/s to build and {constants['merge_mb_s']:.0f} MB/s to merge"
-    where = f"one core of {machine['processor']}: {speeds}, {constants['file_to_raw']:.2f} bytes on disk a raw byte"
+    speeds = (
+        f"{constants['build_mb_s']:.0f} MB/s to build and "
+        f"{constants['merge_mb_s']:.0f} MB/s to merge"
+    )
+    where = (
+        f"one core of {machine['processor']}: {speeds}, "
+        f"{constants['file_to_raw']:.2f} bytes on disk a raw byte"
+    )
     print(shown, where, sep="\n\n")
     if chosen.write:
         PAGE.write_text(page_with(shown, where), encoding="utf-8")

@@ -1,6 +1,7 @@
-"""An index that is watched while its window slides, and rows that need not all be kept to know the right answers.
+"""An index that is watched while its window slides, and the rows for it.
 
-What is counted are the bytes below `data/`: a manifest is the same small thing whatever a plan asks for.
+Rows need not all be kept to know the right answers. What is counted are the bytes below `data/`: a
+manifest is the same small thing whatever a plan asks for.
 """
 
 from __future__ import annotations
@@ -90,7 +91,10 @@ class Watched:
         )
 
     def settle(self) -> None:
-        """Wait until a snapshot is kept, which is once the newest commit is older than a step of the clock."""
+        """Wait until a snapshot is kept.
+
+        That is once the newest commit is older than a step of the clock.
+        """
         time.sleep(0.05)
 
     @property
@@ -107,7 +111,10 @@ def mean_and_max(values: Iterable[float]) -> dict[str, float]:
 def measure_probes(
     probe: Callable[[int], pa.Table], keys: list[int], answers: Answers
 ) -> dict[str, float]:
-    """Single probes in microseconds, as the race has them, some compared row by row and all by the number of rows."""
+    """Single probes in microseconds, as the race has them.
+
+    Some are compared row by row and all by the number of rows.
+    """
     race_laps.check_rows(probe, keys[:SAMPLE], answers, "probe")
     return race_laps.measure_probes(probe, keys, answers.counts(keys), ROUND_S)
 
@@ -121,7 +128,10 @@ def measure_grouped_sum(idx: wx.WaveIndex, answers: Answers) -> dict[str, float]
 
 
 def measure_opening(path: Path, keys: list[int], answers: Answers) -> dict[str, float]:
-    """Opening an index and its first probe, in fresh processes that have imported what they need, in milliseconds."""
+    """Opening an index and its first probe, in milliseconds.
+
+    In fresh processes that have imported what they need.
+    """
     laps = []
     for key, count in zip(keys, answers.counts(keys), strict=True):
         lap, rows = run_fresh(OPEN, str(path), str(key))
@@ -141,7 +151,10 @@ def run_fresh(program: str, *arguments: str) -> Any:
 
 @dataclass(frozen=True)
 class SampledAnswers(Answers):
-    """The right answers for some keys, of which all rows are kept, and the sums over the rows of all keys."""
+    """The right answers for some keys, and the sums over the rows of all keys.
+
+    Of the former keys all rows are kept.
+    """
 
     totals: dict[str, tuple[int, float]]
 
@@ -153,9 +166,9 @@ class SampledAnswers(Answers):
 class Feed:
     """Slots of evenly drawn keys, made one by one and not kept.
 
-    What is kept of a slot is what answers are checked with, by NumPy and knowing nothing of an index: the rows of the keys
-    that will be probed for, and the sums by label. `keys` is how many keys there are, `probes` how many are probed for, one
-    in ten of which is in no row.
+    What is kept of a slot is what answers are checked with, by NumPy and knowing nothing of an
+    index: the rows of the keys that will be probed for, and the sums by label. `keys` is how many
+    keys there are, `probes` how many are probed for, one in ten of which is in no row.
     """
 
     def __init__(self, rows: int, keys: int, probes: int, seed: int) -> None:
@@ -199,7 +212,10 @@ class Feed:
         return table
 
     def answers(self, newest: int, width: int) -> SampledAnswers:
-        """The answers over the slots `newest - width + 1 .. newest`. REQUIRES: all of them were made."""
+        """The answers over the slots `newest - width + 1 .. newest`.
+
+        REQUIRES: all of them were made.
+        """
         span = range(newest - width + 1, newest + 1)
         rows, units, amounts = sum(self._sums[slot] for slot in span)
         totals = {

@@ -1,7 +1,7 @@
 """What Spark adds and what it costs: `python -m bench.spark [--quick] [--json PATH]`.
 
-Each figure is a ratio to what Spark does by itself with the same rows in the same run, or a count. Answers are checked
-before a time counts.
+Each figure is a ratio to what Spark does by itself with the same rows in the same run, or a count.
+Answers are checked before a time counts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,10 @@ LOCAL_RESULTS = Path(__file__).parent / "results" / "local"
 
 
 def laps(*calls: Callable[[], Any], repeats: int = REPEATS) -> list[dict[str, float]]:
-    """The seconds of each call, taken in turn so that what the machine does meanwhile hits all alike."""
+    """The seconds of each call.
+
+    They take turns, so that what the machine does meanwhile hits all alike.
+    """
     times: list[list[float]] = [[] for _ in calls]
     for _ in range(repeats):
         for place, call in enumerate(calls):
@@ -83,7 +86,10 @@ def measure_build(
 def measure_transition_bytes(
     spark: SparkSession, work: Workload, folder: Path, update: str
 ) -> dict[str, Any]:
-    """The bytes that a slide reads and writes, for a window and for one twice as long with twice the sub-indexes."""
+    """The bytes that a slide reads and writes.
+
+    For a window and for one twice as long with twice the sub-indexes.
+    """
     found = {}
     for window, indexes in ((6, 3), (12, 6)):
         idx = create(
@@ -112,7 +118,10 @@ def measure_transition_bytes(
 
 
 def _bytes_moved(idx: wx.WaveIndex, since: int) -> int:
-    """What the commits after one have written, and what they have read of the files that they replaced."""
+    """What the commits after one have written.
+
+    And what they have read of the files that they replaced.
+    """
     log = Log(idx.storage)
     manifests = [log.read(number) for number in log.commits() if number >= since]
     total = 0
@@ -135,7 +144,10 @@ def _bytes_moved(idx: wx.WaveIndex, since: int) -> int:
 
 
 def measure_scan(spark: SparkSession, work: Workload, folder: Path, repeats: int) -> dict[str, Any]:
-    """A grouped sum over the window through the data source, against the same over Spark's own Parquet."""
+    """A grouped sum over the window through the data source.
+
+    Against the same over Spark's own Parquet.
+    """
     slots = len(work.slots)
     idx = create(folder / "scan.wx", window=slots, indexes=4)
     idx.append(pa.concat_tables(work.slots))

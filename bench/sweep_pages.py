@@ -1,4 +1,7 @@
-"""The sweeps for people: tables of what was measured and of how it grows next to the prediction, and a picture each."""
+"""The sweeps for people.
+
+Tables of what was measured and of how it grows next to the prediction, and a picture each.
+"""
 
 from __future__ import annotations
 
@@ -60,7 +63,8 @@ def _bends(sweep: Result, varied: str) -> str:
     if not sweep["bends"]:
         return f"No curve bends upwards with more {varied}."
     lines = [
-        f"- `{bend['scheme']}`, `{bend['update']}`, {HEADS[bend['what']]}: from {bend['from']:,} {varied} on, "
+        f"- `{bend['scheme']}`, `{bend['update']}`, {HEADS[bend['what']]}: "
+        f"from {bend['from']:,} {varied} on, "
         f"{bend['factor_at_the_last']:.2f} times the prediction at the last point"
         for bend in sweep["bends"]
     ]
@@ -76,7 +80,10 @@ def picture_of(sweep: Result) -> str:
 
 
 def draw(report: Result, folder: Path) -> list[Path]:
-    """A picture for each sweep: a panel for each measurement, measured as a line and predicted as a dashed one."""
+    """A picture for each sweep, a panel for each measurement.
+
+    What was measured is a line, what was predicted a dashed one.
+    """
     return [_draw(sweep, folder / picture_of(sweep)) for sweep in report["sweeps"]]
 
 
@@ -102,7 +109,10 @@ def _draw(sweep: Result, path: Path) -> Path:
 
 
 def _draw_curve(panel: Any, points: list[Result], varied: str, name: str, colour: str) -> None:
-    """What was measured, and what the plan predicts from the first point. Where there is nothing to do, no point."""
+    """What was measured, and what the plan predicts from the first point.
+
+    Where there is nothing to do, no point.
+    """
     some = [point for point in points if point["predicted"][name]]
     if not some:
         return

@@ -1,9 +1,11 @@
-"""How do the costs grow? With the rows of a slot, with the window, and with the sub-indexes, next to what the plans say.
+"""How do the costs grow?
 
-Each point is an index of its own. What a plan predicts is a number of slots written, sub-indexes asked or rows scanned; it
-is scaled by the first point of its curve, so that only the growth is compared. A curve bends upwards where it grows faster
-than that. There are so many keys that one has four rows in the window on average, whatever its size, so that answers do not
-grow. `python -m bench.sweeps [--quick]`.
+With the rows of a slot, with the window, and with the sub-indexes, next to what the plans say. Each
+point is an index of its own. What a plan predicts is a number of slots written, sub-indexes asked
+or rows scanned; it is scaled by the first point of its curve, so that only the growth is compared.
+A curve bends upwards where it grows faster than that. There are so many keys that one has four rows
+in the window on average, whatever its size, so that answers do not grow.
+`python -m bench.sweeps [--quick]`.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ from bench.sliding import (
 )
 from bench.sweep_pages import draw, markdown
 from bench.workload import same_rows
-from wavedex.cost.prediction import Prediction, Step
+from wavedex.cost.prediction import Prediction, SlotCost
 from wavedex.plan import cycle_of
 
 __all__ = ["draw", "main", "markdown", "run"]
@@ -127,7 +129,7 @@ def measure_point(
 
 def slide(
     watched: Watched, feed: Feed, rows: int, update: str
-) -> tuple[list[Lap], list[Step], int]:
+) -> tuple[list[Lap], list[SlotCost], int]:
     """Fill the window, and append slot by slot; also the number of the last slot."""
     planner = watched.idx.definition.scheme
     window, forecast = planner.window, Prediction(planner, update)
@@ -145,7 +147,7 @@ def slide(
     return laps, [forecast.arrive() for _ in laps], stop - 1
 
 
-def predict(steps: list[Step], rows: int, window: int, indexes: int) -> dict[str, float]:
+def predict(steps: list[SlotCost], rows: int, window: int, indexes: int) -> dict[str, float]:
     """What each measurement should grow with, in units of its own."""
     first = rows * _mean(step.transition.slots for step in steps)
     later = rows * _mean(step.preparation.slots for step in steps)

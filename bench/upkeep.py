@@ -1,8 +1,9 @@
-"""What does an append cost once many commits are kept, or once the window has many slots? With checked answers.
+"""What does an append cost once many commits are kept, or once the window has many slots?
 
-Slots are seconds of a few rows, so that hardly anything but the upkeep of the log is measured. The indexes of one kind take turns, so
-that whatever else the machine does falls on all of them. What a process pays the first time, its imports not counted, is
-measured in processes of their own. `python -m bench.upkeep [--quick]`.
+With checked answers. Slots are seconds of a few rows, so that hardly anything but the upkeep of the
+log is measured. The indexes of one kind take turns, so that whatever else the machine does falls on
+all of them. What a process pays the first time, its imports not counted, is measured in processes
+of their own. `python -m bench.upkeep [--quick]`.
 """
 
 from __future__ import annotations
@@ -60,7 +61,10 @@ def fill(path: Path, window: int, kept: int) -> wx.WaveIndex:
 
 
 class Lap(NamedTuple):
-    """What an append took, and the first probe after it, in milliseconds: by the clock, and of processors."""
+    """What an append took, and the first probe after it, in milliseconds.
+
+    By the clock, and of processors.
+    """
 
     append: float
     probe: float
@@ -117,7 +121,10 @@ def check(index: wx.WaveIndex, window: int) -> None:
 
 
 def measure(folder: Path, shapes: list[tuple[int, int]], repeats: int) -> list[Result]:
-    """Appends and first probes of indexes of these windows and numbers of commits, which take turns."""
+    """Appends and first probes of indexes of these windows and numbers of commits.
+
+    The indexes take turns.
+    """
     indexes = [fill(folder / f"{window}-{kept}", window, kept) for window, kept in shapes]
     laps: list[list[Lap]] = [[] for _ in shapes]
     for _ in range(repeats):

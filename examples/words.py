@@ -1,8 +1,9 @@
 """A word index of dated texts: search by several words, by phrases, and for copies of a text.
 
-A row is a document, with a list of its words. The list is the key, so each word is an entry that has the document's other
-columns and its own place in the text. The window is a week: older documents leave by themselves. These are two of the three uses
-for which wave indexes were first studied (docs/words.md). The texts are made here; run `python examples/words.py`.
+A row is a document, with a list of its words. The list is the key, so each word is an entry that
+has the document's other columns and its own place in the text. The window is a week: older
+documents leave by themselves. These are two of the three uses for which wave indexes were first
+studied (docs/words.md). The texts are made here; run `python examples/words.py`.
 """
 
 from __future__ import annotations
@@ -40,12 +41,14 @@ HARBOUR = (
     "the old bridge watched them turn the water green."
 )
 NIGHT = (
-    "We walked home late. A crowd on the old bridge watched them turn the water green, and somebody "
-    "sang."
+    "We walked home late. A crowd on the old bridge watched them turn the water green, "
+    "and somebody sang."
 )
 NOTICES = {
     0: {
-        "Ferry timetable": "The ferry to the island leaves at six and at noon on every day of March.",
+        "Ferry timetable": (
+            "The ferry to the island leaves at six and at noon on every day of March."
+        ),
         "Old bridge": "The old bridge over the river is closed, and the ferry carries lorries.",
     },
     3: {
@@ -121,7 +124,10 @@ def build(path: Path, days: int = DAYS, **options: Any) -> wx.WaveIndex:
 
 
 def search(idx: wx.WaveIndex, query: str, since: Any = None) -> pa.Table:
-    """The documents that have all words of a query, newest first, with how often the words occur in each."""
+    """The documents that have all words of a query, newest first.
+
+    With how often the words occur in each.
+    """
     wanted = pc.unique(split([query]).flatten())
     entries = idx.probe_many(wanted, since, columns=["id", "published", "title", "words"])
     groups = entries.group_by(["id", "published", "title"])
@@ -149,8 +155,8 @@ PHRASE = """
 def find_phrase(idx: wx.WaveIndex, phrase: str, since: Any = None) -> pa.Table:
     """The documents that have these words one after the other, where first and how often.
 
-    A word at place 17 that is third in the phrase speaks for one that begins at place 15; where all words speak for the
-    same beginning, there it is.
+    A word at place 17 that is third in the phrase speaks for one that begins at place 15; where all
+    words speak for the same beginning, there it is.
     """
     words = split([phrase]).flatten()
     asked = pa.table({"words": words, "place": range(len(words))})
@@ -171,8 +177,9 @@ COPIES = """
 def find_copies(idx: wx.WaveIndex, text: str, since: Any = None, least: float = 0.5) -> pa.Table:
     """The documents that share the most words with a text.
 
-    `contained` is the part of the text's words that a document has, `alike` the part of the words of both that both have:
-    a long document with a stolen paragraph has much of the first and little of the second.
+    `contained` is the part of the text's words that a document has, `alike` the part of the words
+    of both that both have: a long document with a stolen paragraph has much of the first and little
+    of the second.
     """
     words = pc.unique(split([text]).flatten())
     columns = ["id", "published", "title", "distinct_words", "words"]
@@ -195,7 +202,8 @@ def check_day(
 ) -> pa.Table:
     """For each registered text, by its owner: the documents of one day that have most of its words.
 
-    Many texts against one day: the day is scanned once, which opens none but the sub-index that has it.
+    Many texts against one day: the day is scanned once, which opens none but the sub-index that has
+    it.
     """
     words = split([*registered.values()])
     owners = pa.array(registered).take(pc.list_parent_indices(words))

@@ -1,4 +1,4 @@
-"""Every run of the tests is the same run: Hypothesis draws from fixed seeds and keeps no database."""
+"""Every run of the tests is the same: Hypothesis draws from fixed seeds and has no database."""
 
 from __future__ import annotations
 
@@ -20,6 +20,9 @@ settings.load_profile("fixed")
 
 @pytest.fixture(autouse=True, scope="module")
 def _only_what_is_new_is_looked_through_for_garbage():
-    """Thousands of collected tests make a look at everything take half a second, and many tests ask for one."""
+    """Thousands of collected tests make a look at everything take half a second.
+
+    And many tests ask for one.
+    """
     gc.collect()
     gc.freeze()

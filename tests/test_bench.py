@@ -34,7 +34,10 @@ def bench_can_be_imported(monkeypatch):
 
 @pytest.fixture
 def passable():
-    """A folder that a server which runs as another user can reach, which pytest's own folders are not."""
+    """A folder that a server which runs as another user can reach.
+
+    Pytest's own folders are not such.
+    """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o711)
         yield Path(folder)

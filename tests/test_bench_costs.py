@@ -1,4 +1,4 @@
-"""What a slot costs is predicted from the plans, measured, and compared. No test looks at a time."""
+"""What a slot costs is predicted from plans, measured, and compared. No test looks at a time."""
 
 from __future__ import annotations
 
@@ -29,7 +29,10 @@ def spread_out(name, window, indexes):
 
 
 def predicted_work(name, update, window, indexes):
-    """What `bench.scale.work_of` measures: slots written a transition and a preparation, over two windows."""
+    """What `bench.scale.work_of` measures.
+
+    Slots written a transition and a preparation, over two windows.
+    """
     from wavedex.cost.prediction import Prediction
 
     forecast = Prediction(spread_out(name, window, indexes), update)
@@ -77,7 +80,8 @@ def test_after_a_cycle_the_costs_come_again(name):
             costs = [(step.transition, step.preparation) for step in steps]
             first, second, third = (costs[pos * cycle : (pos + 1) * cycle] for pos in range(3))
             assert second == third
-            # With two sub-indexes a ladder that was built at the start is in other files than one that grew.
+            # With two sub-indexes a ladder that was built at the start is in other files than one
+            # that grew.
             assert first == second or indexes == 2
 
 

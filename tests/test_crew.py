@@ -1,4 +1,7 @@
-"""Whatever interrupts, and however often: no call that was handed to a thread is running once the waiting for it is over."""
+"""No call that was handed to a thread is running once the waiting for it is over.
+
+That holds whatever interrupts, and however often.
+"""
 
 from __future__ import annotations
 
@@ -68,7 +71,8 @@ def test_no_call_is_running_when_a_crew_is_dismissed_whatever_handlers_raise(hea
             if not is_back.is_set():
                 signal.pthread_kill(MAIN, signal.SIGUSR1)
             while len(heard) == number and not is_back.is_set():
-                # Python may begin to wait just after it looked for signals: wake it, and raise nothing.
+                # Python may begin to wait just after it looked for signals.
+                # Wake it, and raise nothing.
                 signal.pthread_kill(MAIN, signal.SIGUSR2)
         is_over.set()
 

@@ -1,4 +1,7 @@
-"""The documentation is true: its examples run, its links lead somewhere, its pictures are the planners' own."""
+"""The documentation is true.
+
+Its examples run, its links lead somewhere, its pictures are the planners' own.
+"""
 
 from __future__ import annotations
 

@@ -72,7 +72,8 @@ assert idx.scan(1, columns=["v"]).read_all().num_rows == 2
 
 
 def test_neither_writing_nor_reading_imports_pandas_by_the_back_door(tmp_path):
-    # Arrow looks for pandas when it makes an array of Python's values or of NumPy's, so the rows come from a file.
+    # Arrow looks for pandas when it makes an array of Python's values or of NumPy's, so the rows
+    # come from a file.
     rows = pa.table(
         {
             "k": [1, 2, 2],
@@ -91,7 +92,7 @@ for update in ("in-place", "runs"):
                               window=3, indexes=2, update=update)
     idx.append(rows)
     assert idx.probe_many([1, 2]).num_rows == idx.scan(dictionaries=True).read_all().num_rows == 3
-"""
+"""  # noqa: E501
     assert "pandas" not in modules_after(code)
     assert "pyarrow.compute" not in modules_after("import wavedex")
 

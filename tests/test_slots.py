@@ -1,4 +1,7 @@
-"""Slots are judged row by row with `zoneinfo` and Python integers, which know nothing of the code."""
+"""Slots are judged row by row with `zoneinfo` and Python integers.
+
+Those know nothing of the code.
+"""
 
 import json
 import pickle
@@ -42,7 +45,10 @@ def wall(second: int, zone: str) -> datetime:
 
 
 def oracle_date(second: int, zone: str) -> date:
-    """The latest date that the zone's clock has shown so far; it is never set back by more than 3 hours."""
+    """The latest date that the zone's clock has shown so far.
+
+    It is never set back by more than 3 hours.
+    """
     before = range(second // 60 * 60 - 3 * 3600, second + 1, 60)
     return max(wall(s, zone).date() for s in [*before, second])
 

@@ -1,4 +1,7 @@
-"""The example of a word index runs, and its answers are those of reading every document of the week."""
+"""The example of a word index runs.
+
+Its answers are those of reading every document of the week.
+"""
 
 from __future__ import annotations
 
@@ -76,11 +79,13 @@ def test_the_words_of_a_phrase_stand_one_after_the_other(words, idx):
 
 def test_copies_are_found_whole_and_in_part(words, idx):
     copies = words["find_copies"](idx, words["HARBOUR"]).to_pylist()
-    assert [(row["title"], round(row["contained"], 2), round(row["alike"], 2)) for row in copies] == [
+    assert [
+        (row["title"], round(row["contained"], 2), round(row["alike"], 2)) for row in copies
+    ] == [
         ("Harbour lights", 1.0, 1.0),
         ("Lights at the harbour", 1.0, 1.0),
         ("A walk at night", 0.52, 0.41),
-    ]  # fmt: skip
+    ]
     later = words["find_copies"](idx, words["HARBOUR"], since=day(6), least=0.9)
     assert titles(later) == ["Lights at the harbour"]
     assert titles(words["find_copies"](idx, "nothing of this kind anywhere")) == []

@@ -1,1 +1,4 @@
-"""What the lifetime index is measured by, piece by piece: `bench.lifetimes` runs them and writes the report."""
+"""What the lifetime index is measured by, piece by piece.
+
+`bench.lifetimes` runs the pieces and writes the report.
+"""

@@ -1,9 +1,11 @@
-"""ClickHouse as somebody would set it up who wants rows gone when they are over: partitions that are dropped.
+"""ClickHouse as somebody would set it up who wants rows gone when they are over.
 
-Either with a partition for each slot and slot of expiration, so that nothing is ever merged and the partitions that are
-over are dropped in one statement; or with one for each slot of expiration, of which one is dropped. New parts and their
-folder are synced, as the lifetime index syncs its own; the sparse index has an entry for each 1,024 rows, since a probe
-reads whole granules. Both are tables of one session, of which a process can have only one.
+Rows are in partitions that are dropped. Either with a partition for each slot and slot of
+expiration, so that nothing is ever merged and the partitions that are over are dropped in one
+statement; or with one for each slot of expiration, of which one is dropped. New parts and their
+folder are synced, as the lifetime index syncs its own; the sparse index has an entry for each 1,024
+rows, since a probe reads whole granules. Both are tables of one session, of which a process can
+have only one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The rows over which the lifetime index meets ClickHouse: days of rows that live from one to fourteen days, evenly."""
+"""The rows over which the lifetime index meets ClickHouse.
+
+They are days of rows that live from one to fourteen days, evenly.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,10 @@ class Course:
 
 
 def make_course(slots: int, rows: int, refreshes: int, probes: int, seed: int) -> Course:
-    """Make the rows of a window and of the refreshes after it, and keys to probe for, one in ten of which is nowhere."""
+    """Make the rows of a window and of the refreshes after it, and keys to probe for.
+
+    One key in ten is nowhere.
+    """
     random = np.random.default_rng(seed)
     letters = random.integers(ord("a"), ord("z") + 1, (LABELS, LABEL_LENGTH), np.uint8)
     labels = pa.array([row.tobytes().decode() for row in letters])

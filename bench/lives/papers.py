@@ -1,10 +1,12 @@
-"""The papers' experiment: fill a window, refresh it 36 times, probe after each refresh, and scan after some.
+"""The papers' experiment.
 
-All methods take each refresh in turn.
+Fill a window, refresh it 36 times, probe after each refresh, and scan after some. All methods take
+each refresh in turn.
 
-Section 4 of the paper and Section 5 of the report, with rows of a thousand bytes and lifetimes drawn evenly up to the window, of
-which about half of those born in a window live. A window has 36 refreshes, with a grid of 5x5 too, as in the report. What is
-compared with a grid has the same number of sub-indexes.
+Section 4 of the paper and Section 5 of the report, with rows of a thousand bytes and lifetimes
+drawn evenly up to the window, of which about half of those born in a window live. A window has 36
+refreshes, with a grid of 5x5 too, as in the report. What is compared with a grid has the same
+number of sub-indexes.
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ PROBES = 20
 
 @dataclass(frozen=True)
 class Case:
-    """One index: its method, the sub-indexes, how many keys there are, and how many rows are born in a window."""
+    """One index, with its method and its sub-indexes.
+
+    And how many keys there are, and how many rows are born in a window.
+    """
 
     method: str
     n: int
@@ -74,8 +79,9 @@ class Case:
 def measure_cases(cases: Sequence[Case], folder: Path) -> list[Result]:
     """Everything about several indexes, with checked answers, which are refreshed in turn.
 
-    What else the machine does meets all of them alike then, and they can be compared. REQUIRES: they differ in their
-    methods only.
+    What else the machine does meets all of them alike then, and they can be compared.
+
+    REQUIRES: they differ in their methods only.
     """
     case = cases[0]
     slots = WINDOW_REFRESHES
@@ -157,12 +163,18 @@ def build(runs: Sequence[Run], lives: Mapping[bool, Lives]) -> None:
 
 
 def settle() -> None:
-    """Wait until a snapshot is kept, which is once the newest commit is older than a step of the clock."""
+    """Wait until a snapshot is kept.
+
+    That is once the newest commit is older than a step of the clock.
+    """
     time.sleep(0.03)
 
 
 def probe(watched: WatchedLife, slot: int) -> list[float]:
-    """Single probes for some keys, in microseconds; the first is compared row by row, all by the number of rows."""
+    """Single probes for some keys, in microseconds.
+
+    The first is compared row by row, all by the number of rows.
+    """
     lives = watched.lives
     answers = lives.answers(slot * lives.width)
     keys = lives.draw(PROBES, slot)

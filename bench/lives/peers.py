@@ -1,8 +1,9 @@
-"""The lifetime index beside ClickHouse: the same rows, refresh by refresh in turn, with answers that are compared.
+"""The lifetime index beside ClickHouse.
 
-All take each refresh one after the other, each after the disk has written what the one before left, so that what else the
-machine does meets all alike. Probes are asked in turn as well. Afterwards refreshes come without rows, until all are over, and what is
-then left on disk is what is not given back.
+Both get the same rows, refresh by refresh in turn, and their answers are compared. All take each
+refresh one after the other, each after the disk has written what the one before left, so that what
+else the machine does meets all alike. Probes are asked in turn as well. Afterwards refreshes come
+without rows, until all are over, and what is then left on disk is what is not given back.
 """
 
 from __future__ import annotations
@@ -65,7 +66,10 @@ class Ours:
         self._idx.update(self._course.now(slot), rows)
 
     def settle(self) -> None:
-        """Wait until a snapshot is kept, which is once the newest commit is older than a step of the clock."""
+        """Wait until a snapshot is kept.
+
+        That is once the newest commit is older than a step of the clock.
+        """
         time.sleep(0.03)
 
     def probe(self, key: int, slot: int) -> pa.Table:

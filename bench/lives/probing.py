@@ -1,10 +1,12 @@
-"""Probes of a grid beside those of what it is compared with, and beside itself with rows that were retracted.
+"""Probes of a grid beside those of what it is compared with.
 
-Both indexes are asked in turn, some hundred keys at a time, so that what else the machine does meets both alike; a ratio is
-that of the medians of one round. How full the hash table of a part is, between three eighths and three quarters, depends on
-where its number of keys lies between two powers of two, and that makes a probe for a key that is not there up to a fifth faster
-or slower. The sub-indexes of a grid are of one size and those of the others of many, so a single number of rows would be good
-luck for one of them: several are measured, spread evenly over a factor of two, and the ratio is the median over all rounds.
+And beside itself with rows that were retracted. Both indexes are asked in turn, some hundred keys
+at a time, so that what else the machine does meets both alike; a ratio is that of the medians of
+one round. How full the hash table of a part is, between three eighths and three quarters, depends
+on where its number of keys lies between two powers of two, and that makes a probe for a key that is
+not there up to a fifth faster or slower. The sub-indexes of a grid are of one size and those of the
+others of many, so a single number of rows would be good luck for one of them: several are measured,
+spread evenly over a factor of two, and the ratio is the median over all rounds.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ REFRESHES = 3
 RETRACTED = 0.01
 HIDDEN_MOST = 1.2
 JUDGED = "rebuild"
-"""What does not recluster is shown beside its like, and not judged: it copies what a probe finds."""
+"""What does not recluster is shown beside its like, not judged: it copies what a probe finds."""
 
 
 def filled(folder: Path, method: str, n: int, settings: Result, name: str) -> WatchedLife:
@@ -114,7 +116,7 @@ def _laps(call: Callable[[int], Any], keys: Sequence[int]) -> list[float]:
 
 
 def measure_retractions(folder: Path, n: int, settings: Result) -> Result:
-    """A window of which one row in a hundred was retracted, beside the same window with all rows."""
+    """A window of which one row in a hundred was retracted, beside the same with all rows."""
     whole, less = (
         filled(folder, "rebuild", n, settings, f"{name}.wx") for name in ("whole", "less")
     )

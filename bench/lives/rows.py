@@ -1,11 +1,13 @@
-"""Rows of about a thousand bytes that live differently long, made slot by slot, and what the right answers are.
+"""Rows of about a thousand bytes that live differently long, and the right answers.
 
-One row is born at every instant, the papers' time unit, so a row is known by its birth. Its key is drawn evenly, its
-lifetime evenly from one instant up to the window. Its text is a function of its birth, so that answers can be compared
-letter by letter though no text is kept. The answers come from NumPy and know nothing of an index.
+They are made slot by slot. One row is born at every instant, the papers' time unit, so a row is
+known by its birth. Its key is drawn evenly, its lifetime evenly from one instant up to the window.
+Its text is a function of its birth, so that answers can be compared letter by letter though no text
+is kept. The answers come from NumPy and know nothing of an index.
 
-In the counted form a row lives as long by positions: one that is to end at an instant has the position that leaves a window of
-so many rows then, so that counted methods keep the same rows as the others.
+In the counted form a row lives as long by positions: one that is to end at an instant has the
+position that leaves a window of so many rows then, so that counted methods keep the same rows as
+the others.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ I64 = npt.NDArray[np.int64]
 TEXT_BYTES = 976
 """With three numbers of eight bytes it makes a row of a thousand."""
 LETTERS_BYTES = 1_000_003
-"""Texts are cut from so many letters, a prime number: texts of two births are the same only if these are so far apart."""
+"""Texts are cut from so many letters, a prime number.
+
+Texts of two births are the same only if these are so far apart.
+"""
 STEP = 7_919
 SUMMED_ROWS = 10_000
 SCHEMA = pa.schema(
@@ -56,7 +61,10 @@ class Lives:
         return COUNTED_SCHEMA if self.counted else SCHEMA
 
     def slot(self, number: int) -> pa.Table:
-        """Make the rows of a slot, and note the answers that they add to. REQUIRES: slots are made in order, from 1."""
+        """Make the rows of a slot, and note the answers that they add to.
+
+        REQUIRES: slots are made in order, from 1.
+        """
         assert number == len(self._made) + 1
         random = np.random.default_rng([self._seed, 1, number])
         born = np.arange((number - 1) * self.width, number * self.width) + 1
@@ -126,7 +134,10 @@ class LiveAnswers:
 
 
 def read_all(batches: pa.RecordBatchReader) -> tuple[int, int, int]:
-    """Read every byte of a scan: the number of rows, the sum of births and ends, and that of the letters in words of eight."""
+    """Read every byte of a scan.
+
+    Gives the number of rows, the sum of births and ends, and that of the letters in words of eight.
+    """
     rows, times, letters = 0, 0, 0
     for batch in batches:
         if not batch.num_rows:

@@ -1,8 +1,9 @@
-"""How alike are the sub-indexes of a grid? Appendix A of the report, by the rows that they really have.
+"""How alike are the sub-indexes of a grid?
 
-Rows come at a constant rate, as many for each lifetime from one slot to the window: one *unit* is the rows of one slot that
-have one lifetime. At each refresh the squares of the sub-indexes' deviations from their mean are added up. Round-robin
-should give p^2/4 (1 - 1/n), always; chronological more.
+Appendix A of the report, by the rows that they really have. Rows come at a constant rate, as many
+for each lifetime from one slot to the window: one *unit* is the rows of one slot that have one
+lifetime. At each refresh the squares of the sub-indexes' deviations from their mean are added up.
+Round-robin should give p^2/4 (1 - 1/n), always; chronological more.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ from bench.race.start import room_in
 Result = dict[str, Any]
 SCHEMA = pa.schema([("key", pa.int64()), ("born", pa.int64()), ("until", pa.int64())])
 SHAPES = ((12, 4), (12, 9), (36, 4), (36, 9), (36, 16), (35, 25))
-"""Refreshes of a window, and sub-indexes; the appendix has whole slots in each partition, so 5x5 is judged with 35."""
+"""Refreshes of a window, and sub-indexes.
+
+The appendix has whole slots in each partition, so 5x5 is judged with 35.
+"""
 PARTITIONS = ("round-robin", "chronological")
 UNIT_ROWS = 4
 WIDTH = 10
@@ -88,7 +92,10 @@ def judge(results: list[Result]) -> list[Result]:
     judged = []
     for each in results:
         ratio = each["mean"] / each["expected"]
-        name = f"squared deviations to p^2/4 (1 - 1/n), p = {each['slots']}, n = {each['n']}, {each['partition']}"
+        name = (
+            f"squared deviations to p^2/4 (1 - 1/n), p = {each['slots']}, n = {each['n']}, "
+            f"{each['partition']}"
+        )
         if each["partition"] == "round-robin":
             judged.append(target(name, ratio, "1 within 1%", abs(ratio - 1) <= CLOSE))
         else:

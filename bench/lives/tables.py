@@ -116,8 +116,8 @@ def peers(report: Result) -> str:
     ]
     settings = report["settings"]
     about = (
-        f"{settings['slots']} slots of {settings['rows']:,} rows, {settings['refreshes']} refreshes, "
-        f"ClickHouse {report['clickhouse']}:"
+        f"{settings['slots']} slots of {settings['rows']:,} rows, "
+        f"{settings['refreshes']} refreshes, ClickHouse {report['clickhouse']}:"
     )
     return f"{about}\n\n{table(heads, rows)}"
 

@@ -1,4 +1,7 @@
-"""A lifetime index that is watched: what a refresh writes below `data/`, in how many files, and how long it takes."""
+"""A lifetime index that is watched.
+
+What a refresh writes below `data/`, in how many files, and how long it takes.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +25,10 @@ CHRONOLOGICAL = "rebuild-chr"
 
 
 class CountedFiles(DataFiles):
-    """The disk, with a ledger of what is written below `data/`, and a count of files made and of syncs."""
+    """The disk, with a ledger of what is written below `data/`.
+
+    And with a count of files made and of syncs.
+    """
 
     def __init__(self, root: Any, ledger: Ledger) -> None:
         super().__init__(root, ledger)
@@ -56,7 +62,10 @@ class Lap:
 
 
 def grid_of(method: str, n: int) -> tuple[int, int]:
-    """The grid in which a method has n sub-indexes: square where it has two sides. REQUIRES: n is a square number."""
+    """The grid in which a method has n sub-indexes: square where it has two sides.
+
+    REQUIRES: n is a square number.
+    """
     sides = find_method(base_of(method)).sides
     if len(sides) == 2:
         side = round(n**0.5)

@@ -1,1 +1,4 @@
-"""A race of the wave index against what people would use instead: same rows, same questions, checked answers."""
+"""A race of the wave index against what people would use instead.
+
+All have the same rows and the same questions, and answers are checked.
+"""

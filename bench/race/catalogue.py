@@ -1,6 +1,7 @@
 """Who takes part, by name, and whether what they need is there.
 
-A contestant's module is imported only when it runs, in its own process: nobody's libraries are in the way of another's.
+A contestant's module is imported only when it runs, in its own process: nobody's libraries are in
+the way of another's.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def missing(names: Iterable[str]) -> list[str]:
         absent = [command for command in COMMANDS.get(name, ()) if shutil.which(command) is None]
         if absent:
             lines.append(
-                f"{name} needs {' and '.join(absent)} on the PATH: install the Debian package postgresql "
-                "and put /usr/lib/postgresql/*/bin on the PATH"
+                f"{name} needs {' and '.join(absent)} on the PATH: install the Debian package "
+                "postgresql and put /usr/lib/postgresql/*/bin on the PATH"
             )
     return lines

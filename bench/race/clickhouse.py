@@ -1,9 +1,10 @@
 """ClickHouse in the process, by chdb: a MergeTree with a partition a slot, sorted by key and time.
 
-The oldest partition is dropped. New parts and their folder are synced (`fsync_after_insert`, `fsync_part_directory`), which
-ClickHouse does not do by itself. The sparse index has an entry for each 1,024 rows instead of 8,192, since a probe reads
-whole granules; labels are of low cardinality and are declared so. `settle` merges each partition into one part. Answers are
-asked for as Arrow tables. A probe of one key has nothing to share out among threads, so it gets one.
+The oldest partition is dropped. New parts and their folder are synced (`fsync_after_insert`,
+`fsync_part_directory`), which ClickHouse does not do by itself. The sparse index has an entry for
+each 1,024 rows instead of 8,192, since a probe reads whole granules; labels are of low cardinality
+and are declared so. `settle` merges each partition into one part. Answers are asked for as Arrow
+tables. A probe of one key has nothing to share out among threads, so it gets one.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""What takes part in the race: something that keeps a window of slots and answers questions about it.
+"""What takes part in the race: something that keeps a window of slots and answers questions on it.
 
-Rows come as Arrow tables of `bench.workload.SCHEMA`, one table a slot, and answers leave as Arrow tables with the same
-columns, since that is what a user of columnar data wants to hold. What it takes to make one is part of every time.
+Rows come as Arrow tables of `bench.workload.SCHEMA`, one table a slot, and answers leave as Arrow
+tables with the same columns, since that is what a user of columnar data wants to hold. What it
+takes to make one is part of every time.
 
-A transition is durable when it has been synced to the disk: a crash of the machine right after `slide` returns loses
-nothing. A slot is a day, numbered from 1970, and its rows have times of that day.
+A transition is durable when it has been synced to the disk: a crash of the machine right after
+`slide` returns loses nothing. A slot is a day, numbered from 1970, and its rows have times of that
+day.
 """
 
 from __future__ import annotations
@@ -23,7 +25,10 @@ Sums = list[tuple[str, int, float]]
 
 
 class Contestant(ABC):
-    """One store in one layout. The calls come in this order: create, load, settle, (slide, settle)..., questions, close."""
+    """One store in one layout.
+
+    The calls come in this order: create, load, settle, (slide, settle)..., questions, close.
+    """
 
     name: ClassVar[str]
     """By which it is called on the command line and in the tables."""
@@ -37,7 +42,10 @@ class Contestant(ABC):
         self.window = window
 
     def reopen(self, folder: Path, window: int) -> None:
-        """Go on, in another process, with what one of its kind has loaded, settled and closed: questions only."""
+        """Go on, in another process, with what one of its kind has loaded, settled and closed.
+
+        Only questions follow.
+        """
         raise NotImplementedError(f"{self.name} cannot be opened again")
 
     @abstractmethod
@@ -46,12 +54,13 @@ class Contestant(ABC):
 
     @abstractmethod
     def slide(self, table: pa.Table, old_slot: int) -> None:
-        """Take one new slot and let the oldest go; return once that is durable and can be queried."""
+        """Take a new slot and let the oldest go; return once it is durable and can be queried."""
 
     def settle(self) -> None:  # noqa: B027 - nothing to do for some
         """Do what a good user would do after loading or sliding and need not wait for.
 
-        ENSURES: no work is left that would go on in the background while something else is measured.
+        ENSURES: no work is left that would go on in the background while something else is
+        measured.
         """
 
     @abstractmethod

@@ -1,7 +1,7 @@
 """What every contestant runs over: the slots of a workload and the right answers, in files.
 
-The parent makes a course once; each contestant's process reads it. The answers are worked out by the parent so that they
-are neither in the memory nor in the time of those who are measured.
+The parent makes a course once; each contestant's process reads it. The answers are worked out by
+the parent so that they are neither in the memory nor in the time of those who are measured.
 """
 
 from __future__ import annotations
@@ -51,12 +51,18 @@ class Course:
         return [read(self._path(f"slot-{place}")) for place in range(start, stop)]
 
     def probes(self, which: str) -> tuple[list[int], list[int]]:
-        """The keys to probe for, and how many rows each has in the `whole` window or in its `recent` slots."""
+        """The keys to probe for, and how many rows each has.
+
+        In the `whole` window or in its `recent` slots.
+        """
         table = read(self._path("probes"))
         return table["key"].to_pylist(), table[which].to_pylist()
 
     def sample(self, which: str) -> tuple[list[int], Answers]:
-        """Keys that are looked up row by row, and their rows: `whole`, `recent`, `many`, or the number of a slide."""
+        """Keys that are looked up row by row, and their rows.
+
+        `whole`, `recent`, `many`, or the number of a slide.
+        """
         table = read(self._path(f"sample-{which}"))
         return json.loads(table.schema.metadata[b"keys"]), Answers(table)
 
@@ -70,7 +76,10 @@ class Course:
 
 
 def lay_out(folder: Path, work: Workload, window: int) -> Course:
-    """Write a course: the slots of a workload, of which all after the first window slide in one by one."""
+    """Write a course: the slots of a workload.
+
+    All after the first window slide in one by one.
+    """
     newest, rows = len(work.slots) - 1, work.slots[0].num_rows
     whole, recent = work.window(newest, window), work.window(newest, RECENT)
     course = Course(str(folder), work.name, window, rows, newest + 1 - window, whole.rows.nbytes)

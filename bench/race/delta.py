@@ -1,12 +1,14 @@
-"""Delta Lake by delta-rs: a partition a slot, files sorted by key, queries by its own engine (DataFusion).
+"""Delta Lake by delta-rs.
 
-A transition is one commit that overwrites the partitions of the oldest and of the newest slot with the new rows: the old
-file goes without being read. Files are sorted by key before they are written, as Z-ordering by one column would leave them,
-and have row groups of 8,192 rows, whose smallest and largest keys let a probe pass over nearly all of them. The table's own
-QueryBuilder answered probes and sums faster than pyarrow's dataset did.
+A partition a slot, files sorted by key, queries by its own engine (DataFusion). A transition is one
+commit that overwrites the partitions of the oldest and of the newest slot with the new rows: the
+old file goes without being read. Files are sorted by key before they are written, as Z-ordering by
+one column would leave them, and have row groups of 8,192 rows, whose smallest and largest keys let
+a probe pass over nearly all of them. The table's own QueryBuilder answered probes and sums faster
+than pyarrow's dataset did.
 
-Delta-rs leaves its files to the system, so they are synced here. `settle` removes files that are no longer named and makes
-a checkpoint of the log.
+Delta-rs leaves its files to the system, so they are synced here. `settle` removes files that are no
+longer named and makes a checkpoint of the log.
 """
 
 from __future__ import annotations

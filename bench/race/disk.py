@@ -1,9 +1,11 @@
-"""What the disk is asked and told: syncing what a store does not sync itself, bytes written, memory, bytes kept.
+"""What the disk is asked and told.
 
-`write_bytes` of /proc/PID/io counts the bytes of pages that a process made dirty, and so caused to be written to a block
-device: each page once until it is written back, whether by `write` or through a memory map; what is removed before it is
-written back is counted all the same. A file system in memory, and some of those of containers, leave it at 0; then the
-bytes handed to `write` (`wchar`) are counted instead, and the figure is recorded under that name.
+Syncing what a store does not sync itself, bytes written, memory, bytes kept. `write_bytes` of
+/proc/PID/io counts the bytes of pages that a process made dirty, and so caused to be written to a
+block device: each page once until it is written back, whether by `write` or through a memory map;
+what is removed before it is written back is counted all the same. A file system in memory, and some
+of those of containers, leave it at 0; then the bytes handed to `write` (`wchar`) are counted
+instead, and the figure is recorded under that name.
 """
 
 from __future__ import annotations
@@ -31,14 +33,15 @@ def choose_measure(folder: Path) -> str:
 def bytes_written(measure: str, servers: Callable[[], list[int]]) -> int:
     """Bytes written by this process and by the processes of a server since they began.
 
-    A process's count includes those of children that it has waited for. So the sum over a server's first process
-    and the children it has now leaves nobody out, those that have come and gone in between included.
+    A process's count includes those of children that it has waited for. So the sum over a server's
+    first process and the children it has now leaves nobody out, those that have come and gone in
+    between included.
     """
     return _over_all(lambda process: _count(measure, process), servers)
 
 
 def bytes_read(servers: Callable[[], list[int]]) -> int:
-    """Bytes that the disk has read for this process and for the processes of a server since they began."""
+    """Bytes that the disk has read for this process and for a server's since they began."""
     return _over_all(lambda process: _count("read_bytes", process), servers)
 
 
@@ -52,9 +55,10 @@ def forget_peak_memory() -> bool:
 
 
 def memory_bytes(servers: Callable[[], list[int]]) -> int:
-    """The most memory that this process had resident at once since its peak was forgotten, mapped files included.
+    """The most memory that this process had resident at once since its peak was forgotten.
 
-    Of a server's processes what they have now is added, each with its part of what it shares with the others.
+    Mapped files are included. Of a server's processes what they have now is added, each with its
+    part of what it shares with the others.
     """
 
     def of(process: int) -> int:
@@ -66,7 +70,10 @@ def memory_bytes(servers: Callable[[], list[int]]) -> int:
 
 
 def _over_all(count: Callable[[int], int], servers: Callable[[], list[int]]) -> int:
-    """The sum over this process and those of a server, begun anew where one of them ends meanwhile."""
+    """The sum over this process and those of a server.
+
+    It is begun anew where one of them ends meanwhile.
+    """
     for _ in range(ATTEMPTS):
         try:
             return sum(map(count, (os.getpid(), *servers())))
@@ -90,7 +97,10 @@ def children_of(process: int) -> list[int]:
 
 
 def bytes_kept(folder: Path) -> int:
-    """The bytes that the files below a folder take on the disk, by blocks, since some files have holes."""
+    """The bytes that the files below a folder take on the disk.
+
+    They are counted by blocks, since some files have holes.
+    """
     blocks = {}
     for path in folder.rglob("*"):
         if path.is_file() and not path.is_symlink():
@@ -109,7 +119,7 @@ def sync_file(path: Path) -> None:
 
 
 class Syncer:
-    """Syncs what is new below a folder, for stores that write files and leave them to the system."""
+    """Syncs what is new below a folder, for stores that leave their files to the system."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

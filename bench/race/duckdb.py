@@ -1,8 +1,9 @@
 """DuckDB: one table in a database file, with an index (an adaptive radix tree) on the key.
 
-Rows are kept in time order, so that slots lie in row groups of their own and a delete, or a probe of the last slots, passes
-over all others by their smallest and largest times. Answers are asked for as relations, which hand over Arrow without a
-further copy; many keys are joined as a table, which was three times as fast as `in`. A transition is one transaction, which is synced when it commits; a
+Rows are kept in time order, so that slots lie in row groups of their own and a delete, or a probe
+of the last slots, passes over all others by their smallest and largest times. Answers are asked for
+as relations, which hand over Arrow without a further copy; many keys are joined as a table, which
+was three times as fast as `in`. A transition is one transaction, which is synced when it commits; a
 checkpoint follows in `settle`.
 """
 

@@ -1,11 +1,13 @@
 """Lance: one dataset with a fragment a slot and a scalar index (BTREE) on the key.
 
-Rows of a slot are written in the order of keys, so that the rows of one key lie together. A transition deletes the rows of
-the oldest slot, with which its fragment goes, and appends the new one, in a commit each. Until the index has taken
-up the new fragment, which is left to `settle`, a probe scans that one; answers are right either way. `settle` also compacts,
-in vain as long as each slot is a fragment, and removes old versions.
+Rows of a slot are written in the order of keys, so that the rows of one key lie together. A
+transition deletes the rows of the oldest slot, with which its fragment goes, and appends the new
+one, in a commit each. Until the index has taken up the new fragment, which is left to `settle`, a
+probe scans that one; answers are right either way. `settle` also compacts, in vain as long as each
+slot is a fragment, and removes old versions.
 
-Lance leaves its files to the system, so they are synced here. The grouped sum is DuckDB over a scan of three columns.
+Lance leaves its files to the system, so they are synced here. The grouped sum is DuckDB over a scan
+of three columns.
 """
 
 from __future__ import annotations

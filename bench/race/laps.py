@@ -1,7 +1,8 @@
 """What one contestant is asked over a course, what it takes, and whether the answers are right.
 
-Nothing counts before it has been checked: answers are compared row by row for some keys, by their number of rows for all
-others, and sums one by one. A wrong answer raises WrongAnswer and there is no result.
+Nothing counts before it has been checked: answers are compared row by row for some keys, by their
+number of rows for all others, and sums one by one. A wrong answer raises WrongAnswer and there is
+no result.
 """
 
 from __future__ import annotations
@@ -28,14 +29,20 @@ from bench.race.disk import (
 from bench.workload import SCHEMA, Answers, first_slot, same_rows
 
 REST_S = 0.1
-"""A pause after the last commit, for files whose time has to be older than a step of the clock before they are trusted."""
+"""A pause after the last commit.
+
+It is for files whose time has to be older than a step of the clock before they are trusted.
+"""
 ROUND_PROBES_MIN = 20
 
 Probe = Callable[[int], pa.Table]
 
 
 def run(contestant: Contestant, course: Course, folder: Path, round_s: float) -> dict[str, Any]:
-    """All that is measured of a contestant, in a folder of its own. A round of probes ends after `round_s` seconds."""
+    """All that is measured of a contestant, in a folder of its own.
+
+    A round of probes ends after `round_s` seconds.
+    """
     contestant.create(folder, course.window)
     try:
         results = {
@@ -129,7 +136,10 @@ def measure_questions(contestant: Contestant, course: Course, round_s: float) ->
 def measure_probes(
     probe: Probe, keys: Sequence[int], counts: Sequence[int], round_s: float
 ) -> dict[str, float]:
-    """Single probes, warm, in five rounds that begin at different keys: the median of medians, their range, the p99."""
+    """Single probes, warm: the median of medians, their range, the p99.
+
+    There are five rounds that begin at different keys.
+    """
     clock = time.perf_counter_ns
     rounds: list[list[int]] = []
     for number in range(REPEATS):
@@ -165,7 +175,10 @@ def check_rows(probe: Probe, keys: Sequence[int], answers: Answers, what: str) -
 
 
 def conform(found: pa.Table) -> pa.Table:
-    """A found table with the schema of the workload. Strings may have any of Arrow's forms, all else must be as it was."""
+    """A found table with the schema of the workload.
+
+    Strings may have any of Arrow's forms, all else must be as it was.
+    """
     kinds = dict(zip(found.schema.names, found.schema.types, strict=True))
     for field in SCHEMA:
         kind = kinds.get(field.name)

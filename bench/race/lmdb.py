@@ -1,15 +1,19 @@
 """LMDB: one tree of keys and slots, and an environment a slot.
 
-Values are blobs of packed records (`bench.race.records`), one for each key and slot. Every commit is synced.
+Values are blobs of packed records (`bench.race.records`), one for each key and slot. Every commit
+is synced.
 
-- *One tree.* The key of a blob is the key and the slot, so that the blobs of a key lie side by side and a cursor
-  collects them. Sorted duplicates would do the same, but may have no more than 511 bytes. A second tree has the list of
-  keys of each slot, without which the oldest slot could not be deleted but by walking through everything.
-- *An environment a slot.* The keys of a slot are appended in order, which fills pages to the brim. The environment is
-  written under another name and renamed, and the folder synced, so that a crash leaves it whole or not there; the oldest
-  one is removed. A probe asks each environment, in read transactions that are kept open, as nothing changes under them.
+- *One tree.* The key of a blob is the key and the slot, so that the blobs of a key lie side by side
+  and a cursor collects them. Sorted duplicates would do the same, but may have no more than 511
+  bytes. A second tree has the list of keys of each slot, without which the oldest slot could not be
+  deleted but by walking through everything.
+- *An environment a slot.* The keys of a slot are appended in order, which fills pages to the brim.
+  The environment is written under another name and renamed, and the folder synced, so that a crash
+  leaves it whole or not there; the oldest one is removed. A probe asks each environment, in read
+  transactions that are kept open, as nothing changes under them.
 
-Pages are written by `write` rather than through the map: writing through it makes the file as large as the map.
+Pages are written by `write` rather than through the map: writing through it makes the file as large
+as the map.
 """
 
 from __future__ import annotations

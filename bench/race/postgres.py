@@ -1,15 +1,19 @@
-"""PostgreSQL: a server of its own, a partition a slot, an index on the key, Arrow in and out by ADBC.
+"""PostgreSQL: a server of its own, a partition a slot, an index on the key.
 
-The new partition is made as a table, filled by COPY in the order of keys, indexed, and attached; the oldest is detached and
-dropped; all in one transaction. `wal_level=minimal` lets a table that is made in its own transaction be synced instead of
-written twice; with it, and fsync on as always, a commit is durable. A gigabyte of shared buffers holds the window. `settle`
-vacuums what is new, gathers statistics and makes a checkpoint, so that pages that are only in memory are written and counted.
+Arrow goes in and out by ADBC. The new partition is made as a table, filled by COPY in the order of
+keys, indexed, and attached; the oldest is detached and dropped; all in one transaction.
+`wal_level=minimal` lets a table that is made in its own transaction be synced instead of written
+twice; with it, and fsync on as always, a commit is durable. A gigabyte of shared buffers holds the
+window. `settle` vacuums what is new, gathers statistics and makes a checkpoint, so that pages that
+are only in memory are written and counted.
 
-A probe executes a statement that was prepared on the server with a plan for any key, and without COPY, which was twice as
-fast as all else that ADBC offers. Many keys are joined as a list, which was four times as fast as `in`.
+A probe executes a statement that was prepared on the server with a plan for any key, and without
+COPY, which was twice as fast as all else that ADBC offers. Many keys are joined as a list, which
+was four times as fast as `in`.
 
-The server refuses to run as root. Then it runs as the user `postgres`, or as `nobody` where there is none. It listens on a
-socket in a folder of its own and on nothing else. Its bytes are those of its first process and of all the children of that.
+The server refuses to run as root. Then it runs as the user `postgres`, or as `nobody` where there
+is none. It listens on a socket in a folder of its own and on nothing else. Its bytes are those of
+its first process and of all the children of that.
 """
 
 from __future__ import annotations
@@ -83,8 +87,9 @@ class Server:
         reach = subprocess.run(["test", "-w", self._data], cwd="/", check=False, **self._identity)
         if reach.returncode:
             raise PermissionError(
-                f"PostgreSQL does not run as root, and the user {user.pw_name} cannot reach {self._data}. "
-                "Give a folder that all may pass through with --folder, or run the race as another user."
+                f"PostgreSQL does not run as root, and the user {user.pw_name} cannot reach "
+                f"{self._data}. Give a folder that all may pass through with --folder, "
+                "or run the race as another user."
             )
 
     def _do(self, command: str, *arguments: str) -> None:

@@ -1,7 +1,7 @@
 """Rows as bytes, for stores that know keys and values and nothing of columns.
 
-The value of a key in a slot is one blob of records of equal width, in time order, without the key. Whole columns are
-packed and unpacked at once; nothing is done row by row.
+The value of a key in a slot is one blob of records of equal width, in time order, without the key.
+Whole columns are packed and unpacked at once; nothing is done row by row.
 """
 
 from __future__ import annotations
@@ -62,7 +62,10 @@ def unpack_many(keys: Sequence[int], blobs: Sequence[bytes]) -> pa.Table:
 
 
 def _table(keys: np.ndarray, records: np.ndarray) -> pa.Table:
-    """Columns of records, copied out once each and handed over as buffers, which costs less than `pa.array`."""
+    """Columns of records, copied out once each and handed over as buffers.
+
+    That costs less than `pa.array`.
+    """
     count = len(records)
     columns = [pa.Array.from_buffers(pa.int64(), count, [None, pa.py_buffer(keys)])]
     for name in ("at", "amount", "units"):
@@ -84,7 +87,10 @@ def grouped_sum_of(blobs: Iterable[bytes]) -> Sums:
 
 
 class OfBlobs(Contestant):
-    """A store of keys and blobs. It has no questions of its own about all rows: they are asked of the blobs."""
+    """A store of keys and blobs.
+
+    It has no questions of its own about all rows: they are asked of the blobs.
+    """
 
     @abstractmethod
     def all_blobs(self) -> Iterable[bytes]:

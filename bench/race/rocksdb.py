@@ -1,11 +1,13 @@
 """RocksDB through rocksdict: a column family a slot.
 
-Values are blobs of packed records (`bench.race.records`), one for each key and slot. A new slot is one batch of writes into
-a new column family, synced with the write-ahead log; the oldest column family is dropped, which costs next to nothing. A
-family of one slot is written once, so compaction is left off and `settle` flushes it into one sorted file.
+Values are blobs of packed records (`bench.race.records`), one for each key and slot. A new slot is
+one batch of writes into a new column family, synced with the write-ahead log; the oldest column
+family is dropped, which costs next to nothing. A family of one slot is written once, so compaction
+is left off and `settle` flushes it into one sorted file.
 
-Bloom filters of ten bits a key spare most look-ups of absent keys, a cache of 512 MB holds the blocks of probes, index and
-filters included, and blocks are compressed with LZ4, as RocksDB's own guide to tuning has it.
+Bloom filters of ten bits a key spare most look-ups of absent keys, a cache of 512 MB holds the
+blocks of probes, index and filters included, and blocks are compressed with LZ4, as RocksDB's own
+guide to tuning has it.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""One contestant over one course, in this process: `python -m bench.race.run_one --contestant NAME --work FOLDER ...`.
+"""One contestant over one course, in this process.
 
-The parent starts this for each contestant in turn, so that nobody's threads, caches and memory are in the way of another.
+`python -m bench.race.run_one --contestant NAME --work FOLDER ...`. The parent starts this for each
+contestant in turn, so that nobody's threads, caches and memory are in the way of another.
 """
 
 from __future__ import annotations

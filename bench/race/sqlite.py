@@ -1,14 +1,17 @@
-"""SQLite, by the module that comes with Python: one table with an index on the key, and a table a slot.
+"""SQLite, by the module that comes with Python.
 
-Both write ahead (WAL) and sync every commit (`synchronous=full`), with 256 MB of page cache. A transition is one
-transaction; the log is emptied into the database afterwards, in `settle`.
+One table with an index on the key, and a table a slot. Both write ahead (WAL) and sync every commit
+(`synchronous=full`), with 256 MB of page cache. A transition is one transaction; the log is emptied
+into the database afterwards, in `settle`.
 
-- *One table.* Slots are deleted by ranges of row numbers, the cheapest way there is, since rows are inserted in time order.
-- *A table a slot.* Rows are inserted in the order of keys and the index is made afterwards, which is several times as fast
-  as to insert into one; the oldest table is dropped. A probe is one prepared `union all` over all tables, which was
-  faster than a statement for each.
+- *One table.* Slots are deleted by ranges of row numbers, the cheapest way there is, since rows are
+  inserted in time order.
+- *A table a slot.* Rows are inserted in the order of keys and the index is made afterwards, which
+  is several times as fast as to insert into one; the oldest table is dropped. A probe is one
+  prepared `union all` over all tables, which was faster than a statement for each.
 
-SQLite knows no Arrow. Rows go in and come out as Python's tuples, and that is what most of its times are.
+SQLite knows no Arrow. Rows go in and come out as Python's tuples, and that is what most of its
+times are.
 """
 
 from __future__ import annotations
@@ -34,7 +37,8 @@ class Sqlite(Contestant):
 
     def create(self, folder: Path, window: int) -> None:
         super().create(folder, window)
-        # Without a check of threads, as all calls come from one; transactions begin where it says so.
+        # Without a check of threads, as all calls come from one.
+        # Transactions begin where it says so.
         self._connection = sqlite3.connect(folder / "race.db", isolation_level=None)
         self._run = self._connection.execute
         self._run("pragma journal_mode=wal")

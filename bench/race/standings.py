@@ -1,4 +1,7 @@
-"""The results side by side: the columns of the tables, the best wave index of each, and who is better than it."""
+"""The results side by side.
+
+The columns of the tables, the best wave index of each, and who is better than it.
+"""
 
 from __future__ import annotations
 
@@ -83,7 +86,10 @@ def title(course: Course) -> str:
 
 
 def losses(results: list[Result]) -> dict[str, list[tuple[str, float]]]:
-    """For each column the rivals that beat the best wave index, and by which factor, the best one first."""
+    """For each column the rivals that beat the best wave index, and by which factor.
+
+    The best one comes first.
+    """
     found = {}
     for column in JUDGED:
         best = column.best(results)

@@ -1,7 +1,8 @@
-"""Start the race: a course for each workload and shape, and a process for each contestant over each course.
+"""Start the race.
 
-Contestants run one after the other, each in a folder that is gone afterwards, and what one has left to the system to
-write is written before the next begins.
+There is a course for each workload and shape, and a process for each contestant over each course.
+Contestants run one after the other, each in a folder that is gone afterwards, and what one has left
+to the system to write is written before the next begins.
 """
 
 from __future__ import annotations

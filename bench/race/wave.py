@@ -1,10 +1,10 @@
 """Wavedex itself: two schemes, two update techniques, and Parquet files.
 
-Four sub-indexes, which is the default. `append` commits the new slot and then prepares for the next one in the same call.
-Other readers see the slot as soon as its commit is there, so `slide` runs `append` in a thread and returns when the
-folder of the log has been synced for the first time; `settle` waits for the rest and removes the files of the commit
-before. The grouped sum is DuckDB over the three columns of a scan, grouped by the codes of the text, and then joined with
-its words.
+Four sub-indexes, which is the default. `append` commits the new slot and then prepares for the next
+one in the same call. Other readers see the slot as soon as its commit is there, so `slide` runs
+`append` in a thread and returns when the folder of the log has been synced for the first time;
+`settle` waits for the rest and removes the files of the commit before. The grouped sum is DuckDB
+over the three columns of a scan, grouped by the codes of the text, and then joined with its words.
 """
 
 from __future__ import annotations

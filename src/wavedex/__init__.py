@@ -1,4 +1,6 @@
-"""Wavedex keeps the recent past indexed: the last W slots of your data by key, from plain files, with no server.
+"""Wavedex keeps the recent past indexed: the last W slots of your data by key.
+
+It does so from plain files, with no server.
 
 >>> import datetime as dt, tempfile
 >>> import pyarrow as pa
@@ -76,14 +78,17 @@ def open(  # noqa: A001
     check: bool = False,
     surroundings: Surroundings | None = None,
 ) -> Any:
-    """Open the index at a path or URI, to read from it and to write to it; with `commit`, as that commit left it.
+    """Open the index at a path or URI, to read from it and to write to it.
 
-    With `check`, every file that is opened to be read is checked once, all of it, before it is answered from: an answer is
-    then what was written, or Damaged. Without it damage is found when files are merged or rewritten, and by `verify`.
+    With `commit`, it is opened as that commit left it.
 
-    It is a WaveIndex or a LifetimeIndex, as it was created. Raises NotAnIndex where there is none, CommitGone where that commit
-    is not kept, NewerFormat or OlderFormat where another Wavedex wrote it, BadPath or DiskFailed where a URI names no place
-    or one that cannot be reached.
+    With `check`, every file that is opened to be read is checked once, all of it, before it is
+    answered from. An answer is then what was written, or Damaged. Without it damage is found when
+    files are merged or rewritten, and by `verify`.
+
+    It is a WaveIndex or a LifetimeIndex, as it was created. Raises NotAnIndex where there is none,
+    CommitGone where that commit is not kept, NewerFormat or OlderFormat where another Wavedex wrote
+    it, BadPath or DiskFailed where a URI names no place or one that cannot be reached.
     """
     index = open_index(path, surroundings=surroundings, check=check)
     return index if commit is None else index.snapshot(commit)

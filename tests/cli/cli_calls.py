@@ -1,4 +1,7 @@
-"""The rows that the tests of the command look at in lifetime indexes: calls of January 5, 2026, each with its own end."""
+"""The rows that the tests of the command look at in lifetime indexes.
+
+They are calls of January 5, 2026, each with its own end.
+"""
 
 import datetime as dt
 

@@ -142,9 +142,10 @@ def test_unusual_types_are_read_from_text(run, tmp_path):
     )
     plain = pa.schema([pa.field("id", pa.int64()), *schema])
     files = {
-        "a.csv": "id,k,day,hour,took,digest,wall\n1,a,2026-01-02,12:30:00,5,00ff,2026-01-02T03:04:05.000000006\n",
-        "a.jsonl": '{"id": 1, "k": "a", "day": "2026-01-02", "hour": "12:30:00", "took": 5, "digest": "00ff", '
-        '"wall": "2026-01-02T03:04:05.000000006"}\n',
+        "a.csv": "id,k,day,hour,took,digest,wall\n"
+        "1,a,2026-01-02,12:30:00,5,00ff,2026-01-02T03:04:05.000000006\n",
+        "a.jsonl": '{"id": 1, "k": "a", "day": "2026-01-02", "hour": "12:30:00", "took": 5, '
+        '"digest": "00ff", "wall": "2026-01-02T03:04:05.000000006"}\n',
     }
     answers = []
     for name, text in files.items():
@@ -179,10 +180,16 @@ BAD = {
     "array.json": ("[" + JSONL.splitlines()[0] + "]", "Cannot read"),
     "hex.csv": (CSV.replace(",ff", ",fg"), "'tag' is no binary"),
     "missing.csv": ("user,at,amount\nann,2026-01-01 12:00:00Z,1\n", "lacks 'price', 'tag'"),
-    "missing.jsonl": (JSONL.replace(', "price": "0.25"', "").replace(', "price": null', ""), "lacks 'price'"),
-    "more.csv": (CSV.replace("tag\n", "tag,more\n").replace("ff\n", "ff,1\n").replace(",,\n", ",,,2\n"), "'more'"),
+    "missing.jsonl": (
+        JSONL.replace(', "price": "0.25"', "").replace(', "price": null', ""),
+        "lacks 'price'",
+    ),
+    "more.csv": (
+        CSV.replace("tag\n", "tag,more\n").replace("ff\n", "ff,1\n").replace(",,\n", ",,,2\n"),
+        "'more'",
+    ),
     "gone.csv.gz": (None, "not there"),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", BAD)

@@ -1,4 +1,7 @@
-"""Every command works for a lifetime index as for a wave index, and says which options go with which."""
+"""Every command works for a lifetime index as for a wave index.
+
+It says which options go with which.
+"""
 
 import csv
 import io
@@ -88,11 +91,16 @@ def test_shorten_asks_as_a_query_with_shorter_windows(run, calls):
 def test_sql_is_asked_of_what_lives(run, calls):
     sql = "select caller, count(*) as n from entries group by caller order by caller"
     rows = lines(run("scan", calls, "--sql", sql, "--since", "2026-01-05T12:03", "--json"))
-    assert rows == [{"caller": c, "n": n} for c, n in [("ann", 2), ("bob", 1), ("cid", 1), ("dot", 1), ("eve", 1)]]  # fmt: skip
+    assert rows == [
+        {"caller": c, "n": n}
+        for c, n in [("ann", 2), ("bob", 1), ("cid", 1), ("dot", 1), ("eve", 1)]
+    ]
 
 
 def test_commit_shows_an_earlier_refresh(run, calls):
-    assert callers(run("scan", calls, "--commit", 2, "--json")) == [who for who, _ in living(4, CALLS[2] + CALLS[4])]  # fmt: skip
+    assert callers(run("scan", calls, "--commit", 2, "--json")) == [
+        who for who, _ in living(4, CALLS[2] + CALLS[4])
+    ]
     once = run("scan", calls, "--commit", 2, "--shorten", "6 minutes", "--json")
     assert callers(once) == ["ann", "bob"]
     gone = run("scan", calls, "--commit", 99)
@@ -153,7 +161,9 @@ def test_append_refreshes_at_the_last_insertion_and_says_so(run, tmp_path):
     )
     # At 12:03 no refresh is due; bob hangs up at 12:04.
     assert second.endswith("12:03+00:00, the last insertion: 2 rows, to wait for the next refresh")
-    assert third.endswith("12:06+00:00, the last insertion: 2 rows into I1 I2 I3 I4, expired from I1 I2 I3 I4")  # fmt: skip
+    assert third.endswith(
+        "12:06+00:00, the last insertion: 2 rows into I1 I2 I3 I4, expired from I1 I2 I3 I4"
+    )
     assert fourth.endswith("12:08+00:00, the last insertion: 2 rows into I3 I4, expired from I2 I4")
     assert callers(run("scan", tmp_path / "c.wx", "--json")) == [who for who, _ in living(8)]
     again = run("append", tmp_path / "c.wx", files[-1])
@@ -241,13 +251,16 @@ def test_append_without_rows_needs_an_instant(run, tmp_path):
 
 
 def test_rows_that_came_before_are_not_taken_for_late_ones(run, mine, tmp_path):
-    """A file that is older than the index may have been appended already, so that late rows come with an instant."""
+    """A file that is older than the index may have been appended already.
+
+    So late rows come with an instant.
+    """
     late = write(tmp_path / "late.parquet", [call("zoe", 5, 20)])
     refused = run("append", mine, late)
     assert refused.exit_code == 1
     assert refused.stderr == (
-        "The index was refreshed at 2026-01-05T12:08+00:00, and 2026-01-05T12:05+00:00 is before that. Give an instant "
-        "that is not earlier; rows that come late may come with it.\n"
+        "The index was refreshed at 2026-01-05T12:08+00:00, and 2026-01-05T12:05+00:00 is before "
+        "that. Give an instant that is not earlier; rows that come late may come with it.\n"
     )
     assert run("append", mine, late, "--now", "2026-01-05T12:09").exit_code == 0
     assert callers(run("probe", mine, "zoe", "--json")) == ["zoe"]
@@ -261,8 +274,17 @@ def test_append_says_what_is_wrong_with_a_file(run, mine, tmp_path):
         result = run("append", mine, write(tmp_path / "bad.parquet", rows))
         assert (result.exit_code, result.stdout) == (1, "")
         assert why in result.stderr
-    future = run("append", mine, write(tmp_path / "f.parquet", [call("zoe", 12, 20)]), "--now", "2026-01-05T12:10")  # fmt: skip
-    assert "inserted at 2026-01-05T12:12+00:00, after the instant of the refresh, 2026-01-05T12:10+00:00" in future.stderr  # fmt: skip
+    future = run(
+        "append",
+        mine,
+        write(tmp_path / "f.parquet", [call("zoe", 12, 20)]),
+        "--now",
+        "2026-01-05T12:10",
+    )
+    assert (
+        "inserted at 2026-01-05T12:12+00:00, "
+        "after the instant of the refresh, 2026-01-05T12:10+00:00"
+    ) in future.stderr
     pq.write_table(table_of([call("zoe", 9, 12)]).drop_columns("begun"), tmp_path / "no.parquet")
     missing = run("append", mine, tmp_path / "no.parquet")
     assert missing.exit_code == 1
@@ -276,7 +298,9 @@ def test_append_counts_rows_where_windows_are_counted(run, tmp_path):
         tmp_path / "n.wx", schema, key="k", inserted="at", counts={"left": 10}, max_lifetime=8,
         refresh=2, grid=(2, 2), method="count-rebuild",
     )  # fmt: skip
-    pq.write_table(pa.table({"k": ["a", "b"], "at": [2, 2], "left": [1, 6]}, schema), tmp_path / "f.parquet")  # fmt: skip
+    pq.write_table(
+        pa.table({"k": ["a", "b"], "at": [2, 2], "left": [1, 6]}, schema), tmp_path / "f.parquet"
+    )
     asked = ("append", tmp_path / "n.wx", tmp_path / "f.parquet", "--now", 2)
     needed = run(*asked)
     assert needed.exit_code == 2

@@ -1,4 +1,4 @@
-"""`wavedex plan METHOD --grid GxE`: what a method of variable lifetimes does, refresh by refresh."""
+"""`wavedex plan METHOD --grid GxE`: what a method of variable lifetimes does, by refresh."""
 
 import json
 import re

@@ -1,4 +1,7 @@
-"""`wavedex plan --sizes`: how much schemes would hold of slots of given sizes (Figure 11 of the wave-index paper)."""
+"""`wavedex plan --sizes`: how much schemes would hold of slots of given sizes.
+
+That is Figure 11 of the wave-index paper.
+"""
 
 from __future__ import annotations
 
@@ -74,7 +77,8 @@ def test_a_largest_window_that_is_said_goes_before_that_of_the_sizes(run, tmp_pa
     args = ["wata-bounded", "--window", 7, "--indexes", 4, "--sizes", path]
     (found,), (loose,) = sized(run, *args), sized(run, *args, "--max-size", 10**6)
     assert round(found["ratio"], 3) == 1.294
-    # Nothing is ever a third of a million, so that sub-indexes are closed with W - 1 slots, as with two of them.
+    # Nothing is ever a third of a million, so that sub-indexes are closed with W - 1 slots, as with
+    # two of them.
     assert round(loose["ratio"], 3) == 1.734
 
 

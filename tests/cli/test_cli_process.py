@@ -1,4 +1,4 @@
-"""The command as a process of its own: exit codes, what stands on which stream, pipes and signals."""
+"""The command as a process: exit codes, what stands on which stream, pipes and signals."""
 
 import signal
 import subprocess

@@ -1,4 +1,7 @@
-"""`wavedex tune`: growth factors of contiguous buckets, tried on a sample and checked against a slow twin."""
+"""`wavedex tune`: growth factors of contiguous buckets.
+
+They are tried on a sample and checked against a slow twin.
+"""
 
 from __future__ import annotations
 
@@ -56,7 +59,7 @@ def least_room(count: int, growth: float, first: int) -> int:
 
 
 def contiguous(table: pa.Table, growth: float, first: int = 4) -> tuple[int, int, int]:
-    """What CONTIGUOUS makes of the sample: the room of all buckets, the rows copied, and the moves."""
+    """What CONTIGUOUS makes of the sample: the room of all buckets, rows copied, and moves."""
     slots: dict[int, Counter[int]] = {}
     for key, slot in zip(table["k"].to_pylist(), table["t"].to_pylist(), strict=True):
         slots.setdefault(slot, Counter())[key] += 1
@@ -108,7 +111,8 @@ def test_a_shard_that_is_written_anew_counts_as_copied():
     _, copied, _ = contiguous(
         sample_of(keys[np.random.default_rng(7).permutation(len(keys))], 24), 1.01
     )
-    # Files of more than 64 kB, more than half of which is dead, are packed again, and each row is copied for it.
+    # Files of more than 64 kB, more than half of which is dead, are packed again, and each row is
+    # copied for it.
     assert found.tried[0].room_bytes > 65_536
     assert found.tried[0].copied_bytes != copied * WIDTH
     assert found.tried[0].room_bytes <= 2.5 * found.tried[0].used_bytes
@@ -123,8 +127,8 @@ def test_the_least_cost_is_recommended_and_said_why():
     found = Tuning(both, 1.0, 3, 10, 5)
     assert found.best.growth == 2.0, "of two that cost the same the smaller"
     assert found.reason == (
-        "growth=2: 1.60 bytes of room for a byte of rows and 1.00 bytes copied for a byte added make 2.60, "
-        "the least of the 3 that were tried."
+        "growth=2: 1.60 bytes of room for a byte of rows and 1.00 bytes copied for a byte added "
+        "make 2.60, the least of the 3 that were tried."
     )
     assert Tuning(both, 0.0, 3, 10, 5).best.growth == 1.2
     heavy = Tuning(both, 5.0, 3, 10, 5)

@@ -1,4 +1,7 @@
-"""Times without a zone in files and options: local to the zone of the index, or to --zone where a file says nothing."""
+"""Times without a zone in files and options are local to the zone of the index.
+
+Or to --zone, where a file says nothing.
+"""
 
 import datetime as dt
 import json

@@ -1,4 +1,7 @@
-"""Row groups of Parquet files are so small here that a few rows cross from one to the next; one server serves all."""
+"""Row groups of Parquet files are so small that a few rows cross from one to the next.
+
+One server serves all.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from postgresql_server import Server
 from wavedex.store.sorted import parquet
 
 collect_ignore = ["toy_package.py"]
-"""A module of somebody else's, which registers itself wherever it is imported, and once is enough."""
+"""A module of somebody else's. It registers itself wherever it is imported, and once is enough."""
 
 
 @pytest.fixture(autouse=True)
@@ -22,7 +25,10 @@ def small_row_groups(monkeypatch):
 
 @pytest.fixture
 def shared():
-    """A folder that other users may enter, as those above it may be entered: pytest's own are closed to others."""
+    """A folder that other users may enter, as they may enter those above it.
+
+    Pytest's own are closed to others.
+    """
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)

@@ -1,8 +1,10 @@
-"""Trials of damage: an index is copied, one of its files is damaged, and then it is asked and written to.
+"""Trials of damage.
 
-Run as a script, `damage_trials.py FOLDER CASE ROUNDS`, since Arrow may not survive what is in a damaged file: it prints each
-trial before it begins, a line for whatever went wrong in it, and at last what came of all of them. A round has a trial for
-each kind of file and each kind of damage. A trial is known by its number, which is its seed too.
+An index is copied, one of its files is damaged, and then it is asked and written to. Run as a
+script, `damage_trials.py FOLDER CASE ROUNDS`, since Arrow may not survive what is in a damaged
+file: it prints each trial before it begins, a line for whatever went wrong in it, and at last what
+came of all of them. A round has a trial for each kind of file and each kind of damage. A trial is
+known by its number, which is its seed too.
 """
 
 from __future__ import annotations
@@ -152,7 +154,7 @@ def writes_of(case: str) -> dict[str, Write]:
     return STREAM_WRITES if case == "stream" else WAVE_WRITES
 
 
-# -- damage -------------------------------------------------------------------------------------------
+# -- damage ----------------------------------------------------------------------------------------
 
 
 def flip(data: bytearray, draw: random.Random) -> bytearray:
@@ -180,7 +182,10 @@ def extend(data: bytearray, draw: random.Random) -> bytearray:
 
 
 DAMAGES = [flip, replace_byte, zeros, truncate, extend, None, "swap"]
-"""What is done to a file; it is removed with None, and takes the place of another of its kind with the last."""
+"""What is done to a file.
+
+It is removed with None, and takes the place of another of its kind with the last.
+"""
 
 
 def damage(path: Path, name: str, how: Any, draw: random.Random) -> bool:
@@ -202,7 +207,7 @@ def damage(path: Path, name: str, how: Any, draw: random.Random) -> bool:
     return file.read_bytes() != before
 
 
-# -- trials -------------------------------------------------------------------------------------------
+# -- trials ----------------------------------------------------------------------------------------
 
 
 def answers(index: Any) -> list[list[str]]:
@@ -210,7 +215,10 @@ def answers(index: Any) -> list[list[str]]:
 
 
 def touched(table: pa.Table) -> None:
-    """Look at every value, so that what leads out of memory shows; text that is none counts as bytes."""
+    """Look at every value, so that what leads out of memory shows.
+
+    Text that is none counts as bytes.
+    """
     for column in table.columns:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
         column = column.cast(kind)
@@ -278,7 +286,10 @@ def find_truths(case: str, made: Path, scratch: Path) -> dict[str, list[list[str
 
 
 def victims_of(made: Path) -> list[list[str]]:
-    """The files that count, by their kinds: those of the newest commit, its manifest, and the definition."""
+    """The files that count, by their kinds.
+
+    Those of the newest commit, its manifest, and the definition.
+    """
     log = Log(Files(made))
     newest = log.latest()
     hidden = {

@@ -1,4 +1,7 @@
-"""Folders that somebody else made: indexes of every kind, whose manifests are forged with good checksums."""
+"""Folders that somebody else made.
+
+Indexes of every kind, whose manifests are forged with good checksums.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +68,10 @@ def named_files(node: Any) -> Iterator[dict[str, Any]]:
 
 
 def stage_a_part(path: Path) -> None:
-    """Let the files of one part lie below `staged`, as a write through Spark's data source leaves them."""
+    """Let the files of one part lie below `staged`.
+
+    A write through Spark's data source leaves them there.
+    """
     (path / "staged").mkdir()
 
     def change(body: dict[str, Any]) -> None:

@@ -1,4 +1,7 @@
-"""What a lifetime index should say: a plain list of rows, which imports none of the code that it judges."""
+"""What a lifetime index should say.
+
+It is a plain list of rows, which imports none of the code that it judges.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ class LifeOracle:
         self.advance(now)
 
     def meant(self, row: Row, now: int | None = None) -> Row:
-        """The row that another end is for: of those that are alike but for their ends, the one that ends first."""
+        """The row that another end is for.
+
+        Of those that are alike but for their ends, it is the one that ends first.
+        """
         lives = [each for each in self.rows if now is None or each[END] > now]
         alike = [each for each in lives if {**each, END: 0} == {**row, END: 0}]
         return min(alike, key=lambda each: each[END])
@@ -47,7 +53,10 @@ class LifeOracle:
 
 
 class CountOracle:
-    """Rows made of rows of two windows that are counted: over when one of those has left its window."""
+    """Rows made of rows of two windows that are counted.
+
+    They are over when one of those has left its window.
+    """
 
     def __init__(self, sizes: dict[str, int]) -> None:
         self.sizes = sizes

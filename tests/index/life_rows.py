@@ -1,4 +1,7 @@
-"""A lifetime index with something of everything in it: cells, a delta, hidden rows, and rows that got another end."""
+"""A lifetime index with something of everything in it.
+
+Cells, a delta, hidden rows, and rows that got another end.
+"""
 
 from __future__ import annotations
 
@@ -37,7 +40,10 @@ def rows_at(now: int, count: int = 4) -> list[Row]:
 
 
 def make(path: Path, method: str, grid: tuple[int, int] = (2, 2), **options) -> LifeOracle:
-    """Refreshes at 2, 4, ... 20, then a delta, a row retracted from a cell and one from the delta, and one prolonged."""
+    """Refreshes at 2, 4, ... 20, then a delta.
+
+    Then a row retracted from a cell and one from the delta, and one prolonged.
+    """
     life = wx.LifetimeIndex.create(
         path, SCHEMA, key=KEY, inserted=BIRTH, expires=END, max_lifetime=16, refresh=2,
         grid=grid, method=method, shards=1, **options,

@@ -1,7 +1,8 @@
-"""Which combinations of cases are run: each case in one of several ways, in turn, or in all of them.
+"""Which combinations of cases are run: each case in one of several ways in turn, or in all.
 
-Every case and every way is met, and neighbours along each axis differ in their ways. With WAVEDEX_TESTS=all in the
-environment every case is run in every way, and Hypothesis tries twice as many examples.
+Every case and every way is met, and neighbours along each axis differ in their ways. With
+WAVEDEX_TESTS=all in the environment every case is run in every way, and Hypothesis tries twice as
+many examples.
 """
 
 from __future__ import annotations

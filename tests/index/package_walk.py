@@ -1,4 +1,7 @@
-"""An index that is appended to, amended and vacuumed slot after slot, and asked everything after each step."""
+"""An index that is appended to, amended and vacuumed slot after slot.
+
+It is asked everything after each step.
+"""
 
 from __future__ import annotations
 
@@ -33,9 +36,13 @@ def rows_of(slot: int, late: bool = False) -> list[dict[str, Any]]:
     rnd = random.Random(slot * 2 + late)
     count = 2 if late else rnd.randrange(1, 8)
     return [
-        {"k": rnd.choice(KEYS), "t": slot * 10 + rnd.randrange(10), "v": f"{slot}{'late' * late}/{n}"}
+        {
+            "k": rnd.choice(KEYS),
+            "t": slot * 10 + rnd.randrange(10),
+            "v": f"{slot}{'late' * late}/{n}",
+        }
         for n in range(count)
-    ]  # fmt: skip
+    ]
 
 
 def table(rows: list[dict[str, Any]]) -> pa.Table:
@@ -86,9 +93,10 @@ def check(asked: wx.WaveIndex | wx.Snapshot, truth: Oracle) -> None:
 
 
 def walk(index: wx.WaveIndex, every: int = 1) -> None:
-    """Append slots one by one, one of them after a gap; amend, hold snapshots, clear away, reopen; ask all the time.
+    """Append slots one by one, one of them after a gap, and ask all the time.
 
-    Everything is asked after each slot, or after every so many.
+    Amend, hold snapshots, clear away, reopen. Everything is asked after each slot, or after every
+    so many.
     """
     truth, held = oracle(), []
     reader = wx.open(index.path)
@@ -176,11 +184,13 @@ def check_keys(path: Path, kind: pa.DataType, keys: list[Any], **how: Any) -> No
 
 VALUES = pa.schema(
     [
-        ("who", pa.string()), ("where", pa.int32()), ("at", pa.timestamp("us")), ("f", pa.float64()),
-        ("g", pa.float32()), ("u", pa.uint64()), ("flag", pa.bool_()), ("day", pa.date64()),
+        ("who", pa.string()), ("where", pa.int32()), ("at", pa.timestamp("us")),
+        ("f", pa.float64()), ("g", pa.float32()), ("u", pa.uint64()), ("flag", pa.bool_()),
+        ("day", pa.date64()),
         ("price", pa.decimal128(12, 2)), ("sum", pa.decimal256(50, 4)), ("raw", pa.large_binary()),
         ("four", pa.binary(4)), ("took", pa.duration("ns")), ("clock", pa.time64("us")),
-        ("kind", pa.dictionary(pa.int32(), pa.string())), ("small", pa.int8()), ('"odd name"', pa.string()),
+        ("kind", pa.dictionary(pa.int32(), pa.string())), ("small", pa.int8()),
+        ('"odd name"', pa.string()),
     ]
 )  # fmt: skip
 """Every type that a package may have, with a key of two columns."""
@@ -190,12 +200,12 @@ def values_of(day: int) -> pa.Table:
     """Rows with all the values that a database might take for others, and a row of nulls."""
     at = dt.datetime(2026, 1, day)
     full = [
-        ["é", 7, at, -0.0, float("nan"), 2**64 - 1, True, dt.date(2026, 1, 1), D("-1.25"), D("1e40"), b"\0",
-         b"\0abc", dt.timedelta(seconds=-1), dt.time(23, 59), "new", -128, "x"],
-        ["", -7, at, float("nan"), -0.0, 2**63, False, dt.date(1900, 1, 1), D("0.00"), D("-0.0001"), b"",
-         b"zzzz", dt.timedelta(0), dt.time(0), "old", 127, ""],
-        ["a", 0, at, float("inf"), 1.5, 0, True, dt.date(1970, 1, 1), D("9.99"), D(0), b"\xff", b"\xff" * 4,
-         dt.timedelta(days=1), dt.time(12), "new", 0, "quote ' and \""],
+        ["é", 7, at, -0.0, float("nan"), 2**64 - 1, True, dt.date(2026, 1, 1), D("-1.25"),
+         D("1e40"), b"\0", b"\0abc", dt.timedelta(seconds=-1), dt.time(23, 59), "new", -128, "x"],
+        ["", -7, at, float("nan"), -0.0, 2**63, False, dt.date(1900, 1, 1), D("0.00"),
+         D("-0.0001"), b"", b"zzzz", dt.timedelta(0), dt.time(0), "old", 127, ""],
+        ["a", 0, at, float("inf"), 1.5, 0, True, dt.date(1970, 1, 1), D("9.99"),
+         D(0), b"\xff", b"\xff" * 4, dt.timedelta(days=1), dt.time(12), "new", 0, "quote ' and \""],
         ["a", 0, at + dt.timedelta(hours=1), *[None] * 14],
     ]  # fmt: skip
     columns = [
@@ -240,7 +250,10 @@ def check_values(path: Path, **how: Any) -> None:
 
 
 def check_stream(path: Path, **how: Any) -> None:
-    """A stream fills open slots; when they are sealed they leave the delta, which is written anew without them."""
+    """A stream fills open slots.
+
+    When they are sealed they leave the delta, which is written anew without them.
+    """
     index = wx.WaveIndex.create(
         path, SCHEMA, key="k", time="t", slot=10, window=4, indexes=2, shards=2, **how
     )
@@ -271,7 +284,10 @@ def check_changes(path: Path, **how: Any) -> None:
 
 
 def check_odd_names(path: Path, format: str) -> None:  # noqa: A002 - as everywhere
-    """Columns that are called as a query might call its own values are looked up, all at once, and erased."""
+    """Columns that are called as a query might call its own values.
+
+    They are looked up, all at once, and erased.
+    """
     names = ["k0", "k1", "wanted", "Wanted_0", "wanted__1", "entries", "v0", "order"]
     schema = pa.schema([("t", pa.int64()), *((name, pa.int64()) for name in names)])
     index = wx.WaveIndex.create(

@@ -12,7 +12,10 @@ SYSTEM.mincore.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_void_p]
 
 
 def forget(folder: Path) -> None:
-    """Have the system forget the files below a folder. REQUIRES: nobody has them mapped. In memory they stay."""
+    """Have the system forget the files below a folder.
+
+    REQUIRES: nobody has them mapped. In memory they stay.
+    """
     for path in files_of(folder):
         handle = os.open(path, os.O_RDONLY)
         os.fsync(handle)

@@ -1,4 +1,8 @@
-"""A PostgreSQL server for tests: data and socket in temporary folders, no port, nothing synced that need not be."""
+"""A PostgreSQL server for tests.
+
+Its data and socket are in temporary folders, without a port, and nothing is synced that need not
+be.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
 """What an index that a stream feeds must answer: a plain dictionary of slots to rows.
 
-Imports none of the code that it judges; what the index must refuse is known here by the error's name.
+Imports none of the code that it judges; what the index must refuse is known here by the error's
+name.
 """
 
 from __future__ import annotations
@@ -46,7 +47,10 @@ def bag(rows: Iterable[Row] | pa.Table | pa.RecordBatchReader) -> Counter:
 
 
 class StreamOracle:
-    """The window as anyone would keep it by hand: `slots` has every row that can be seen, `newest` the last sealed slot."""
+    """The window as anyone would keep it by hand.
+
+    `slots` has every row that can be seen, `newest` the last sealed slot.
+    """
 
     def __init__(self, window: int, max_gap: int) -> None:
         self.window = window

@@ -1,6 +1,7 @@
-"""Random steps of a stream, and of appends and amendments beside it, with an index and with the dictionary that judges it.
+"""Random steps of a stream, and of appends and amendments beside it.
 
-Imports none of the code that it judges: the index is handed in.
+They are taken with an index and with the dictionary that judges it. Imports none of the code that
+it judges: the index is handed in.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from stream_oracle import EVERY, KEYS, Refused, Row, StreamOracle, bag, table
 
 
 class Walk:
-    """Takes the same random steps with an index and with the dictionary, and says when they part."""
+    """Takes the same random steps with an index and a dictionary, and says when they part."""
 
     def __init__(self, index: Any, oracle: StreamOracle, seed: int) -> None:
         self.index = index

@@ -288,7 +288,10 @@ DEFINITIONS = {
     "an unknown update": ({"update": "shadow"}, errors.UnknownScheme),
     "an unknown format": ({"format": "orc"}, errors.UnknownScheme),
     "a format that is no name": ({"format": ["arrow"]}, errors.UnknownScheme),
-    "Parquet files that change": ({"format": "parquet", "update": "in-place"}, errors.BadDefinition),
+    "Parquet files that change": (
+        {"format": "parquet", "update": "in-place"},
+        errors.BadDefinition,
+    ),
     "Parquet files that change as copies": (
         {"format": "parquet", "update": "simple-shadow"},
         errors.BadDefinition,
@@ -328,7 +331,7 @@ DEFINITIONS = {
         {"schema": pa.schema([("k", pa.int64()), ("t", pa.int64()), ("__slot", pa.int64())])},
         errors.BadDefinition,
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", DEFINITIONS)

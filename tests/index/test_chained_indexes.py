@@ -1,4 +1,7 @@
-"""Indexes whose sub-indexes are chained: every scheme, every type, streams, migrations, erasure, damage."""
+"""Indexes whose sub-indexes are chained.
+
+Every scheme, every type, streams, migrations, erasure, damage.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""Whatever is done to an index, and however often somebody changes their mind about it, it answers as a dictionary would.
+"""Whatever is done to an index, it answers as a dictionary would.
 
-The machine of `test_state_machine.py` with two more things that can be done: a migration, and an erase.
+That holds however often somebody changes their mind about it. The machine of
+`test_state_machine.py` with two more things that can be done: a migration, and an erase.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Between two commits, exactly the rows that entered the window and those that left it, and no look at what stayed."""
+"""Between two commits, exactly the rows that entered the window and those that left it.
+
+What stayed is not looked at.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +55,7 @@ def log_of(index: wx.WaveIndex) -> Log:
     return Log(Files(index.path))
 
 
-# -- against the dictionary -------------------------------------------------------------------------
+# -- against the dictionary ------------------------------------------------------------------------
 
 
 class KeepingWalk(Walk):
@@ -92,7 +95,7 @@ def test_the_changes_add_up_to_the_window(tmp_path, scheme, update):
     assert operations["prepare"] or (scheme != "rata" and update != "runs")
 
 
-# -- what a commit changed ----------------------------------------------------------------------------
+# -- what a commit changed -------------------------------------------------------------------------
 
 
 def test_a_change_has_the_columns_of_the_schema_its_sign_and_its_commit(tmp_path):
@@ -121,7 +124,8 @@ def test_an_amendment_is_its_new_rows_alone_though_files_are_written_anew(tmp_pa
     for slot in (10, 11, 12, 13, 14):
         index.append(rows(*range(slot * EVERY, slot * EVERY + 6)))
     before = newest(index)
-    # One row that is there already, twice more, and a new one; and the same in a slot of another sub-index.
+    # One row that is there already, twice more, and a new one; and the same in a slot of another
+    # sub-index.
     index.amend(rows(113, 113, 119, 142))
     assert entries(index, before, before + 1) == [(113, 1), (113, 1), (119, 1), (142, 1)]
     assert entries(index, before) == entries(index, before, before + 1)
@@ -147,7 +151,7 @@ def test_rows_of_a_stream_enter_once_and_sealing_their_slot_is_no_change(tmp_pat
     assert newest(index) == third
 
 
-# -- what is not looked at ----------------------------------------------------------------------------
+# -- what is not looked at -------------------------------------------------------------------------
 
 
 class CountingFiles(Files):

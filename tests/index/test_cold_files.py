@@ -1,4 +1,7 @@
-"""Windows of which nothing is in memory: a probe reads its own pages and no others, a scan all of them."""
+"""Windows of which nothing is in memory.
+
+A probe reads its own pages and no others, a scan all of them.
+"""
 
 from __future__ import annotations
 
@@ -30,7 +33,10 @@ FORMATS = {
     "chained": {"update": "in-place", "format": "chained"},
 }
 FIRST_PAGES, FURTHER_PAGES = 60, 30
-"""What a probe may read of a sub-index: what says where its columns lie, then a page or two of each. Parquet has row groups."""
+"""What a probe may read of a sub-index.
+
+First what says where its columns lie, then a page or two of each. Parquet has row groups.
+"""
 
 
 @pytest.fixture(autouse=True)
@@ -86,7 +92,7 @@ def pages_of(folder: Path, key: int, index: wx.WaveIndex) -> int:
 
 
 def check_few_pages(folder: Path) -> None:
-    """Probes of an index of which nothing is in memory bring in little of it, with the right rows."""
+    """Probes of an index with nothing in memory bring in little of it, with the right rows."""
     gc.collect()
     forget(folder)
     index = wx.open(folder / "x")

@@ -1,4 +1,7 @@
-"""Columns of every type come out as they went in, from whatever table they came, and nothing is lost on the way."""
+"""Columns of every type come out as they went in, from whatever table they came.
+
+Nothing is lost on the way.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,10 @@ FLAT = {
     "time32": (pa.time32("ms"), [dt.time(23, 59, 59, 999_000), None]),
     "time64": (pa.time64("us"), [dt.time(23, 59, 59, 999_999), None]),
     "timestamp": (pa.timestamp("us"), [dt.datetime(1900, 1, 1), None]),
-    "zoned": (pa.timestamp("ms", "America/New_York"), [dt.datetime(2024, 3, 10, 7, tzinfo=UTC), None]),
+    "zoned": (
+        pa.timestamp("ms", "America/New_York"),
+        [dt.datetime(2024, 3, 10, 7, tzinfo=UTC), None],
+    ),
     "duration": (pa.duration("us"), [dt.timedelta(-5, 3), None]),
     "decimal32": (pa.decimal32(5, 2), [D("-123.45"), None]),
     "decimal64": (pa.decimal64(15, 2), [D("-123.45"), None]),
@@ -47,7 +53,7 @@ FLAT = {
     "decimal256": (pa.decimal256(70, 1), [D("-0.1"), None]),
     "dictionary": (pa.dictionary(pa.int32(), pa.string()), ["a", None, "bb", "a", ""]),
     "sorted dictionary": (pa.dictionary(pa.int32(), pa.string(), True), ["a", None, "bb", "a", ""]),
-}  # fmt: skip
+}
 NESTED = {
     "null": (pa.null(), [None, None]),
     "list": (pa.list_(pa.int64()), [[1, None], None, [], [2]]),
@@ -63,8 +69,11 @@ NESTED = {
         [[{"x": [True, None]}, None], None, [{"x": None}], []],
     ),
     "dictionary of numbers": (pa.dictionary(pa.int32(), pa.int64()), [5, None, 6, 5]),
-    "list of dictionaries": (pa.list_(pa.dictionary(pa.int32(), pa.string())), [["a", "b"], None, []]),
-}  # fmt: skip
+    "list of dictionaries": (
+        pa.list_(pa.dictionary(pa.int32(), pa.string())),
+        [["a", "b"], None, []],
+    ),
+}
 IMMUTABLE = ["packed-shadow", "runs"]
 NOT_IN_PARQUET = ["duration", "list of dictionaries"]
 IN_PARQUET = [name for name in (*FLAT, *NESTED) if name not in NOT_IN_PARQUET]
@@ -242,7 +251,9 @@ TIMES = {
     "numbers without a sign": (pa.uint16(), 10, "UTC", lambda day: day * 10 + 7),
     "large numbers without a sign": (pa.uint64(), 10, "UTC", lambda day: day * 10),
     "seconds": (pa.timestamp("s"), "1 day", "UTC", moment),
-    "milliseconds in UTC": (pa.timestamp("ms", "UTC"), "1 day", "UTC", lambda d: moment(d, zone=UTC)),
+    "milliseconds in UTC": (
+        pa.timestamp("ms", "UTC"), "1 day", "UTC", lambda d: moment(d, zone=UTC),
+    ),
     "microseconds in Berlin": (
         pa.timestamp("us", "UTC"), "1 day", "Europe/Berlin", lambda day: moment(day, 23, UTC),
     ),

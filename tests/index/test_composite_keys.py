@@ -73,7 +73,12 @@ batches = st.lists(
 
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=8)
-@given(batches=batches, late=st.lists(st.tuples(keys, st.integers(0, 9)), max_size=4), low=keys, high=keys)  # fmt: skip
+@given(
+    batches=batches,
+    late=st.lists(st.tuples(keys, st.integers(0, 9)), max_size=4),
+    low=keys,
+    high=keys,
+)
 def test_tuples_are_found_as_a_dictionary_finds_them(way, batches, late, low, high):
     folder = Path(tempfile.mkdtemp())
     index, oracle = make(folder / "x", **WAYS[way]), KeyOracle()
@@ -159,7 +164,7 @@ def test_columns_of_any_key_type_can_be_combined(tmp_path, name, way):
 
 
 def spark_hash(row: tuple, types: list[pa.DataType]) -> int:
-    """What Spark's xxhash64 of several columns is: each column's hash is the seed of the next one."""
+    """What Spark's xxhash64 of several columns is: each column's hash seeds the next one."""
     seed = 42
     for value, kind in zip(row, types, strict=True):
         if pa.types.is_string(kind):
@@ -175,10 +180,17 @@ def spark_hash(row: tuple, types: list[pa.DataType]) -> int:
 
 @given(
     st.lists(
-        st.tuples(st.text(max_size=70), st.integers(-(2**31), 2**31 - 1), st.integers(-(2**63), 2**63 - 1), st.dates(), st.booleans()),
-        min_size=1, max_size=9,
+        st.tuples(
+            st.text(max_size=70),
+            st.integers(-(2**31), 2**31 - 1),
+            st.integers(-(2**63), 2**63 - 1),
+            st.dates(),
+            st.booleans(),
+        ),
+        min_size=1,
+        max_size=9,
     )
-)  # fmt: skip
+)
 def test_hashes_are_chained_as_spark_chains_them(rows):
     types = [pa.string(), pa.int32(), pa.int64(), pa.date32(), pa.bool_()]
     fields = [pa.field(f"k{place}", kind) for place, kind in enumerate(types)]
@@ -223,8 +235,9 @@ def test_a_key_of_another_shape_is_refused_with_the_shape_of_keys(tmp_path, name
 
 
 @pytest.mark.parametrize(
-    "wrong", [(7, 7, DAYS[0]), ("north", "7", DAYS[0]), ("north", 2**40, DAYS[0]), ("north", 7, None)]
-)  # fmt: skip
+    "wrong",
+    [(7, 7, DAYS[0]), ("north", "7", DAYS[0]), ("north", 2**40, DAYS[0]), ("north", 7, None)],
+)
 def test_a_value_of_another_type_is_refused(tmp_path, wrong):
     index = make(tmp_path / "x")
     with pytest.raises(errors.BadKey):

@@ -1,4 +1,7 @@
-"""Windows that are counted in rows: ends are guessed, what is over is told by positions, and nothing is left behind."""
+"""Windows that are counted in rows.
+
+Ends are guessed, what is over is told by positions, and nothing is left behind.
+"""
 
 from __future__ import annotations
 
@@ -102,7 +105,10 @@ def test_at_a_steady_rate_what_is_over_is_gone_and_few_sub_indexes_are_touched(t
 def test_rates_that_break_the_bound_widen_the_range_rather_than_leave_a_row_behind(
     tmp_path, method
 ):
-    """Sixteen times as many rows come as were guessed: what was to end far ahead is over now, and is found."""
+    """Sixteen times as many rows come as were guessed.
+
+    What was to end far ahead is over now, and is found.
+    """
     life = create(tmp_path / "index", method, shards=1)
     arrived = {"left": 100, "right": 100}
     for now in range(2, 12, 2):
@@ -119,7 +125,10 @@ def test_rates_that_break_the_bound_widen_the_range_rather_than_leave_a_row_behi
 
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_whose_guess_has_passed_live_on_until_they_are_over(tmp_path, method):
-    """Nothing comes any more: no row is over, however often the index is refreshed; then rows come, and all are."""
+    """Nothing comes any more: no row is over, however often the index is refreshed.
+
+    Then rows come, and all are.
+    """
     oracle = make_counted(tmp_path / "index", method)
     life = wx.open(tmp_path / "index")
     for now in range(22, 90, 2):
@@ -211,7 +220,10 @@ def test_a_refresh_that_finds_nothing_over_writes_nothing(tmp_path):
     )
 )
 def test_what_is_remembered_of_arrivals_bounds_every_guess(tmp_path_factory, steps):
-    """However updates are put together: no entry that is over now was guessed to end later than their paces say."""
+    """No entry that is over now was guessed to end later than the paces of updates say.
+
+    That holds however updates are put together.
+    """
     folder = Path(tempfile.mkdtemp(dir=tmp_path_factory.getbasetemp())) / "index"
     definition = create(folder, shards=1).definition
     came, now, known, guesses = dict.fromkeys(SIZES, 0), 0, None, []

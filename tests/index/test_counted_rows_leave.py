@@ -1,4 +1,7 @@
-"""Where windows are counted in rows, a refresh leaves nothing behind that is over, however the rates of streams vary."""
+"""Where windows are counted in rows, a refresh leaves nothing behind that is over.
+
+That holds however the rates of streams vary.
+"""
 
 from __future__ import annotations
 

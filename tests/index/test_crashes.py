@@ -1,4 +1,7 @@
-"""A crash before, or half-way through, every change to the disk leaves exactly the old window or the new one."""
+"""A crash leaves exactly the old window or the new one.
+
+It may come before, or half-way through, every change to the disk.
+"""
 
 from __future__ import annotations
 

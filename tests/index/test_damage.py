@@ -1,4 +1,8 @@
-"""Damaged files: no answer that is checked is a wrong one, no write makes damage look good, and nothing ends the process."""
+"""Damaged files.
+
+No answer that is checked is a wrong one, no write makes damage look good, and nothing ends the
+process.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +28,10 @@ from wavedex.store.formats import open_shard
 from wavedex.store.sorted.packed import PackedShard
 
 ROUNDS = 1
-"""How often each damage is tried on each kind of file; `python tests/index/damage_trials.py FOLDER CASE 20` tries more."""
+"""How often each damage is tried on each kind of file.
+
+`python tests/index/damage_trials.py FOLDER CASE 20` tries more.
+"""
 
 
 @pytest.mark.parametrize("case", MAKERS)
@@ -38,7 +45,7 @@ def test_damage_is_answered_rightly_or_called_damaged_and_never_made_to_look_goo
     assert [line for line in lines if line.startswith("WRONG")] == []
 
 
-# -- one value, changed on purpose --------------------------------------------------------------------
+# -- one value, changed on purpose -----------------------------------------------------------------
 
 
 def change_a_value(path: Path) -> None:
@@ -100,13 +107,14 @@ def test_a_staged_part_is_checked_before_its_rows_are_copied(tmp_path):
     index.verify()
 
 
-# -- the definition and manifests ---------------------------------------------------------------------
+# -- the definition and manifests ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "edit", [{"window": 6}, {"window": 4}, {"shards": 1}, {"shards": 3}, {"key": "v"}, {"late": "drop"}],
+    "edit",
+    [{"window": 6}, {"window": 4}, {"shards": 1}, {"shards": 3}, {"key": "v"}, {"late": "drop"}],
     ids=str,
-)  # fmt: skip
+)
 def test_a_definition_that_was_edited_is_no_definition_of_the_index(tmp_path, edit):
     make_wave(tmp_path / "x", update="runs", scheme="wata")
     definition = tmp_path / "x" / "index.json"
@@ -159,7 +167,7 @@ def test_a_manifest_under_another_number_is_damaged(tmp_path):
         wx.open(tmp_path / "x").probe(KEYS[0])
 
 
-# -- what is damage and what is not -------------------------------------------------------------------
+# -- what is damage and what is not ----------------------------------------------------------------
 
 
 class Failing(PackedShard):
@@ -283,11 +291,14 @@ def test_what_the_system_refuses_is_no_damage(tmp_path, case, what, advice):
     assert advice in done.stdout
 
 
-# -- what Arrow is not to follow ----------------------------------------------------------------------
+# -- what Arrow is not to follow -------------------------------------------------------------------
 
 
 def test_offsets_and_codes_that_lead_astray_are_noticed_before_arrow_follows_them(tmp_path):
-    """Rows of packed files and the directories of all stores, whose text and codes are mapped as they lie."""
+    """Rows of packed files and the directories of all stores.
+
+    Their text and codes are mapped as they lie.
+    """
     make_wave(tmp_path / "x", update="runs", scheme="wata")
     index = wx.open(tmp_path / "x")
     spec = index.definition.spec

@@ -1,4 +1,7 @@
-"""What an index says of itself: what its scheme promises, and what was written against what was foretold."""
+"""What an index says of itself.
+
+What its scheme promises, and what was written against what was foretold.
+"""
 
 from __future__ import annotations
 

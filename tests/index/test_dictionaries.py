@@ -1,4 +1,7 @@
-"""A scan that hands over columns of few values as dictionaries has the same rows as one that does not."""
+"""A scan that hands over columns of few values as dictionaries.
+
+It has the same rows as one that does not.
+"""
 
 from __future__ import annotations
 
@@ -108,7 +111,7 @@ def test_a_large_part_without_codes_leaves_the_column_as_it_is(tmp_path):
 def test_wrong_codes_are_found(tmp_path):
     index = filled(tmp_path / "x", days=1)
     index.verify()
-    # Codes of other rows under a checksum that is right, as a writer with a mistake would leave them.
+    # Codes of other rows under a right checksum, as a writer with a mistake would leave them.
     from wavedex.log.manifest import Log
     from wavedex.rows.arrays import read_arrays, write_arrays
     from wavedex.store.formats import open_shard

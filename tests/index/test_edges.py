@@ -1,5 +1,8 @@
-"""Where things end: the first and last times, batches longer than the window and text past two gigabytes,
-and interrupts."""
+"""Where things end.
+
+The first and last times, batches longer than the window and text past two gigabytes, and
+interrupts.
+"""
 
 from __future__ import annotations
 

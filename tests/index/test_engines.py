@@ -1,4 +1,7 @@
-"""The window in DuckDB and in Polars: the same rows as a scan, of one commit, however often they are asked for."""
+"""The window in DuckDB and in Polars.
+
+The same rows as a scan, of one commit, however often they are asked for.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rows that somebody has a right to have forgotten are in no file any more, whatever the index is kept as."""
+"""Rows that somebody has a right to have forgotten are in no file any more.
+
+That holds whatever the index is kept as.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A stream feeds an index batch by batch, each once; slots stay open until the watermark has passed them."""
+"""A stream feeds an index batch by batch, each once.
+
+Slots stay open until the watermark has passed them.
+"""
 
 from __future__ import annotations
 
@@ -57,7 +60,7 @@ def check(index: wx.WaveIndex, oracle: StreamOracle) -> None:
     assert {slot["slot"] for slot in said["slots"] if slot["open"]} == oracle.open
 
 
-# -- against the dictionary -------------------------------------------------------------------------
+# -- against the dictionary ------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(("scheme", "update"), CASES)
@@ -187,7 +190,7 @@ def test_a_stream_may_bring_the_first_and_the_last_time_of_all(tmp_path, edge, u
     index.verify()
 
 
-# -- each batch once, in step -----------------------------------------------------------------------
+# -- each batch once, in step ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("update", TECHNIQUES)
@@ -228,7 +231,9 @@ def test_a_batch_out_of_turn_is_refused_and_so_is_another_stream_unless_it_takes
     assert times(index) == [100, 110, 112, 113]
 
 
-@pytest.mark.parametrize(("stream", "number"), [(5, 0), (None, 0), ("s", -1), ("s", 0.0), ("s", True), ("s", "0")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("stream", "number"), [(5, 0), (None, 0), ("s", -1), ("s", 0.0), ("s", True), ("s", "0")]
+)
 def test_what_a_manifest_cannot_remember_is_no_stream_and_no_batch(tmp_path, stream, number):
     index = make(tmp_path / "x")
     with pytest.raises(errors.BadDefinition, match="from 0 on"):

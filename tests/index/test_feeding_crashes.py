@@ -1,4 +1,7 @@
-"""A crash while a stream feeds an index, wherever it comes, loses no row and doubles none once the batch is sent again."""
+"""A crash while a stream feeds an index loses no row and doubles none.
+
+That holds wherever it comes, once the batch is sent again.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +42,8 @@ def batch_of(*times: int) -> list[dict]:
     return [{"k": time % 4, "t": time, "v": f"row {time}"} for time in times]
 
 
-# The last batch but one of each is the one that crashes; the last says whether all goes on as it should.
+# The last batch but one of each is the one that crashes.
+# The last says whether all goes on as it should.
 SEALING = [
     batch_of(95, 98, 105, 111),
     batch_of(113, 121, 122, 108),
@@ -63,7 +67,7 @@ def send(index: wx.WaveIndex, batches: list[list[dict]], number: int) -> wx.Fed:
 
 
 def make(path: Path, update: str, batches: list[list[dict]]) -> tuple[StreamOracle, int]:
-    """An index before the batch that is to crash, the dictionary at the same time, and the number of that batch."""
+    """An index before the batch that is to crash, its dictionary then, and that batch's number."""
     index = wx.WaveIndex.create(
         path, SCHEMA, key="k", time="t", slot=EVERY, window=WINDOW, indexes=2,
         scheme=SCHEMES[update], update=update, shards=1, first_room=1,

@@ -1,4 +1,7 @@
-"""What commits were expected to write, beside what they wrote: over a cycle, for all schemes, techniques, formats and methods."""
+"""What commits were expected to write, beside what they wrote.
+
+Over a cycle, for all schemes, techniques, formats and methods.
+"""
 
 import numpy as np
 import pyarrow as pa
@@ -14,12 +17,20 @@ WINDOW, INDEXES, ROWS = 6, 3, 600
 FEW, MANY = 20, 1_000
 PLAIN = [name for name, kind in SCHEMES.items() if not kind.weighs]
 TECHNIQUES = ["runs", "packed-shadow", "in-place", "simple-shadow"]
-FORMATS = [("wata", "runs", "parquet"), ("rata", "packed-shadow", "parquet"), ("del", "in-place", "chained"), ("wata", "in-place", "chained"),
-           ("wata", "runs", "sqlite"), ("rata", "in-place", "sqlite")]  # fmt: skip
-WAVES = [
-    *((name, update, "arrow", keys) for name in PLAIN for update in TECHNIQUES for keys in (FEW, MANY)),
-    *((*each, MANY) for each in FORMATS),
+FORMATS = [
+    ("wata", "runs", "parquet"), ("rata", "packed-shadow", "parquet"),
+    ("del", "in-place", "chained"), ("wata", "in-place", "chained"),
+    ("wata", "runs", "sqlite"), ("rata", "in-place", "sqlite"),
 ]  # fmt: skip
+WAVES = [
+    *(
+        (name, update, "arrow", keys)
+        for name in PLAIN
+        for update in TECHNIQUES
+        for keys in (FEW, MANY)
+    ),
+    *((*each, MANY) for each in FORMATS),
+]
 GRIDS = {frozenset({"births"}): (3, 1), frozenset({"deaths"}): (1, 3)}
 
 
@@ -91,8 +102,8 @@ def test_refreshes_write_what_was_foretold(tmp_path, method, keys):
     traits = METHODS[method]
     ends = {"counts": {"e": 2 * ROWS}} if traits.counts else {"expires": "e"}
     index = wx.LifetimeIndex.create(
-        tmp_path / "x", LIVES, key="k", inserted="b", max_lifetime=WINDOW * 10, refresh=10, shards=1,
-        method=method, grid=GRIDS.get(traits.sides, (2, 3)), **ends,
+        tmp_path / "x", LIVES, key="k", inserted="b", max_lifetime=WINDOW * 10, refresh=10,
+        shards=1, method=method, grid=GRIDS.get(traits.sides, (2, 3)), **ends,
     )  # fmt: skip
     random = np.random.default_rng(3)
     for slot in range(1, 3 * WINDOW + 1):

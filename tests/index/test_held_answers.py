@@ -1,4 +1,7 @@
-"""An answer that somebody holds never changes, whatever is done to the index afterwards, and ends of time are no traps."""
+"""An answer that somebody holds never changes, whatever is done to the index afterwards.
+
+And ends of time are no traps.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A folder that somebody else made reads, creates, changes and removes nothing outside of itself."""
+"""A folder that somebody else made reads, creates, changes and removes nothing outside itself."""
 
 from __future__ import annotations
 
@@ -214,7 +214,10 @@ def test_vacuum_removes_only_what_has_a_name_of_ours(made, tmp_path):
 
 @pytest.mark.parametrize("target", ["../../outside/private", "/etc", "I1\0"])
 def test_names_of_sub_indexes_and_streams_are_no_paths(made, outside, tmp_path, target):
-    """Sub-indexes, operations that are owed, streams and marks have names, and no file is looked for by them."""
+    """Sub-indexes, operations that are owed, streams and marks have names.
+
+    No file is looked for by them.
+    """
     path = copy_of(made, "everything", tmp_path)
 
     def rename(body):
@@ -243,7 +246,10 @@ def spread_index(path, roots):
 
 @pytest.mark.parametrize("where", ["files", "hidden"])
 def test_roots_that_belong_to_another_index_are_left_alone(made, tmp_path, where):
-    """Its folders are named as roots, and its files as parts: those that are shown, or rows that are hidden of them."""
+    """Its folders are named as roots, and its files as parts.
+
+    Parts that are shown, or rows that are hidden of them.
+    """
     private = tmp_path / "outside"
     spread_index(private / "index", [private / "disk1", private / "disk2"])
     before = tree(private)
@@ -339,7 +345,7 @@ def test_a_marker_stands_for_the_table_of_its_own_name_alone(tmp_path, table_nam
     assert Table.of(files, own.mark(files, stem)) == own
 
 
-# -- what is claimed --------------------------------------------------------------------------------
+# -- what is claimed -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["packed", "lifetimes"])
@@ -387,7 +393,7 @@ def test_a_small_manifest_cannot_claim_many_slots(made, tmp_path, where):
         wx.open(path).probe(1)
 
 
-# -- the second wall ----------------------------------------------------------------------------------
+# -- the second wall -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("is_local", [True, False])

@@ -1,4 +1,7 @@
-"""Names in the log that are not ours are passed over, and no manifest makes a reader hold more than it is worth."""
+"""Names in the log that are not ours are passed over.
+
+And no manifest makes a reader hold more than it is worth.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,7 @@ def made(tmp_path_factory):
     return folder
 
 
-# -- names ------------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------------------
 
 STRAYS = {
     "digits and no ending": "2024010112000000000000000",
@@ -49,7 +52,7 @@ def test_a_name_in_the_log_that_is_no_manifests_is_passed_over(tmp_path, stray):
     assert (tmp_path / "x" / "log" / STRAYS[stray]).exists()
 
 
-# -- claims -----------------------------------------------------------------------------------------
+# -- claims ----------------------------------------------------------------------------------------
 
 FAR = SLOTS_MAX // FAR_BITS // 2 + 1
 APART = [[0, FAR], [10 * SPAN_MAX, 10 * SPAN_MAX + FAR]]
@@ -61,7 +64,10 @@ CLAIMS = {
     "a temporary": ("everything", lambda body: body["temps"]["T0"].update(slots=APART)),
     "rows that wait": ("everything", lambda body: body["open"].update(slots=APART)),
     "the state": ("packed", lambda body: body["state"]["indexes"].update(I1=APART)),
-    "temporaries of the state": ("everything", lambda body: body["state"]["temps"].update(T0=APART)),
+    "temporaries of the state": (
+        "everything",
+        lambda body: body["state"]["temps"].update(T0=APART),
+    ),
     "births of the state": ("lifetimes", lambda body: body["state"]["births"].update({"1": APART})),
     "an operation that is owed": (
         "packed",
@@ -73,7 +79,7 @@ CLAIMS = {
             owed=[{"op": "insert", "births": APART, "slots": [1], "target": "I1"}]
         ),
     ),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("where", CLAIMS)

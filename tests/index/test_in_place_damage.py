@@ -1,4 +1,7 @@
-"""Whoever changes a part in place, or hides rows of it, does not read the whole of it, and damage elsewhere in it is kept."""
+"""Whoever changes a part in place, or hides rows of it, does not read the whole of it.
+
+Damage elsewhere in it is kept.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.int64())])
 LIVES = pa.schema([("k", pa.int64()), ("b", pa.int64()), ("e", pa.int64()), ("v", pa.int64())])
 KEYS, SLOTS = 50, 5
 VALUE = 0x5EED_0000
-"""Of the first key; a number such as no other in a file, and so are those of the other keys, which are one more each."""
+"""Of the first key: a number such as no other in a file.
+
+So are those of the other keys, which are one more each.
+"""
 
 
 def damage(path: Path, ending: str) -> None:

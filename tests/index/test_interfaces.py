@@ -1,4 +1,7 @@
-"""Rows in and out through other libraries: what pandas, Polars and Arrow hand in, and what they get back."""
+"""Rows in and out through other libraries.
+
+What pandas, Polars and Arrow hand in, and what they get back.
+"""
 
 from __future__ import annotations
 
@@ -190,7 +193,8 @@ def test_answers_of_all_types_become_frames_and_come_back(tmp_path):
         table.to_pandas().sort_values("u64", ignore_index=True),
     )
     assert frame.equals(index.snapshot().probe(1).to_pandas())
-    # Nested values, times of day and durations come out as Python objects, from which Arrow finds the types again.
+    # Nested values, times of day and durations come out as Python objects, from which Arrow finds
+    # the types again.
     again = wx.WaveIndex.create(tmp_path / "y", schema, key="key", window=3)
     assert again.append(pa.Table.from_pandas(frame, schema), slot=1).rows == 2
     assert again.probe(1).sort_by("u64").equals(index.probe(1).sort_by("u64"))

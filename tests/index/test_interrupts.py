@@ -1,4 +1,7 @@
-"""Ctrl-C ends a write: with KeyboardInterrupt, whenever it comes, and with the old state or the new one."""
+"""Ctrl-C ends a write.
+
+With KeyboardInterrupt, whenever it comes, and with the old state or the new one.
+"""
 
 from __future__ import annotations
 
@@ -176,7 +179,7 @@ life.update(10, column.slice(0, 1))
 life.retract(10, column.slice(0, 1))
 for now in (12, 14):
     life.update(now, column.slice(1, 1))
-"""
+"""  # noqa: E501
 
 
 def test_no_write_imports_pandas_whose_compiled_modules_swallow_interrupts(tmp_path):

@@ -1,4 +1,7 @@
-"""Every type that may be a key is found again, hashes as Spark's bytes do, and refuses what is not of its type."""
+"""Every type that may be a key is found again, and hashes as Spark's bytes do.
+
+It refuses what is not of its type.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +64,10 @@ def big_integer(scale: int):
 
 @dataclass(frozen=True)
 class Kind:
-    """A key type: its keys in their order, some that are absent, some that are of the wrong type, Spark's bytes."""
+    """A key type.
+
+    Its keys in their order, some that are absent, some that are of the wrong type, Spark's bytes.
+    """
 
     arrow: pa.DataType
     keys: list[Any]
@@ -322,8 +328,9 @@ def test_a_key_of_another_type_is_refused_by_name(tmp_path, kind):
 
 @pytest.mark.parametrize(
     "arrow",
-    [pa.float32(), pa.float64(), pa.list_(pa.float64()), pa.list_(pa.list_(pa.int64())), pa.struct([("a", pa.int64())]), pa.null(),
-     pa.duration("s"), pa.time32("s"), pa.decimal256(50, 2), pa.dictionary(pa.int8(), pa.string())],
+    [pa.float32(), pa.float64(), pa.list_(pa.float64()), pa.list_(pa.list_(pa.int64())),
+     pa.struct([("a", pa.int64())]), pa.null(), pa.duration("s"), pa.time32("s"),
+     pa.decimal256(50, 2), pa.dictionary(pa.int8(), pa.string())],
     ids=str,
 )  # fmt: skip
 def test_a_column_that_is_no_good_as_a_key_is_refused_when_the_index_is_created(tmp_path, arrow):

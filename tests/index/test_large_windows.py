@@ -1,4 +1,7 @@
-"""A window of many slots: what a commit writes and a reader reads does not grow with it, and nothing is forgotten."""
+"""A window of many slots.
+
+What a commit writes and a reader reads does not grow with it, and nothing is forgotten.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ def few_lines(monkeypatch):
 
 
 def seconds(first: int, last: int) -> pa.Table:
-    """A row or two of some key for each second, so that a shard has rows of about every other slot."""
+    """A row or two of some key for each second: a shard has rows of about every other slot."""
     times = np.repeat(np.arange(first, last), 2)
     keys = (times * 2_654_435_761) % 977
     return pa.table({"k": keys, "t": times, "v": times.astype(str)}, schema=SCHEMA)

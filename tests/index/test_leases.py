@@ -1,4 +1,7 @@
-"""Leases: a commit that somebody is still reading stays for some minutes, and no longer; where that is not wanted, not at all."""
+"""Leases: a commit that somebody is still reading stays for some minutes, and no longer.
+
+Where that is not wanted, it does not stay at all.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Streams into a lifetime index without Spark: each batch is one refresh, once, and its clock is that of its rows."""
+"""Streams into a lifetime index without Spark.
+
+Each batch is one refresh, once, and its clock is that of its rows.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A lifetime index as a view in DuckDB and as a frame of Polars: the rows that live, whatever is asked of them."""
+"""A lifetime index as a view in DuckDB and as a frame of Polars.
+
+They have the rows that live, whatever is asked of them.
+"""
 
 from __future__ import annotations
 

@@ -57,7 +57,9 @@ def test_every_sub_index_has_a_box_where_its_births_and_deaths_cross(tmp_path):
     for name, cell in cells.items():
         (edge,) = boxes(cell, "none")
         places[name] = edge[:2]
-        assert cell.find(f"{SVG}title").text.startswith(f"{name}: {about['sub_indexes'][name]['rows']} row")  # fmt: skip
+        assert cell.find(f"{SVG}title").text.startswith(
+            f"{name}: {about['sub_indexes'][name]['rows']} row"
+        )
     lefts = sorted({left for left, _ in places.values()})
     tops = sorted({top for _, top in places.values()})
     for number in range(8):

@@ -24,7 +24,9 @@ def without(name, **options):
 
 
 BAD = {
-    "a grid of more rows than refreshes": ({**GOOD, "grid": (9, 2)}, errors.BadGrid, "between 2 and 8"),
+    "a grid of more rows than refreshes": (
+        {**GOOD, "grid": (9, 2)}, errors.BadGrid, "between 2 and 8",
+    ),
     "a grid of one row": ({**GOOD, "grid": (1, 2)}, errors.BadGrid, "rows is 1"),
     "no grid": ({**GOOD, "grid": "square"}, errors.BadGrid, "grid='square'"),
     "a grid of halves": ({**GOOD, "grid": (2, 2.5)}, errors.BadDefinition, "2.5"),
@@ -40,7 +42,8 @@ BAD = {
     ),
     "one partition": ({**GOOD, "partition": "random"}, errors.BadGrid, "partition='random'"),
     "a lazy method with another side": (
-        {**GOOD, "method": "lazy-rebuild", "partition": ("random", "round-robin")}, errors.BadGrid, "wave",
+        {**GOOD, "method": "lazy-rebuild", "partition": ("random", "round-robin")},
+        errors.BadGrid, "wave",
     ),
     "an end that is the beginning": ({**GOOD, "expires": "b"}, errors.BadDefinition, "both"),
     "counts without windows": (
@@ -49,7 +52,9 @@ BAD = {
     "spans without windows": ({**GOOD, "spans": ["b"]}, errors.BadDefinition, "a dict"),
     "no end": (without("expires"), errors.BadDefinition, "either expires="),
     "two ends": ({**GOOD, "lifetime": "k"}, errors.BadDefinition, "either expires="),
-    "counts without a count method": ({**GOOD, "counts": {"k": 3}}, errors.BadDefinition, "count-rebuild"),
+    "counts without a count method": (
+        {**GOOD, "counts": {"k": 3}}, errors.BadDefinition, "count-rebuild",
+    ),
     "an end with a count method": (
         {**GOOD, "method": "count-rebuild"}, errors.BadDefinition, "neither expires=",
     ),
@@ -57,7 +62,8 @@ BAD = {
         without("expires", method="count-rebuild", counts={"k": 0}), errors.BadDefinition, "counts",
     ),
     "positions that are none": (
-        without("expires", method="count-rebuild", counts={"v": 3}), errors.BadDefinition, "no positions",
+        without("expires", method="count-rebuild", counts={"v": 3}),
+        errors.BadDefinition, "no positions",
     ),
     "a column that is not there": ({**GOOD, "expires": "until"}, errors.MissingColumn, "until"),
     "ends of another type": ({**GOOD, "expires": "v"}, errors.BadDefinition, "Cast"),
@@ -170,7 +176,8 @@ def test_a_lifetime_finer_than_the_times_is_refused(tmp_path):
     kinds = (pa.string(), pa.timestamp("s"), pa.duration("ms"))
     schema = pa.schema(list(zip(("k", "b", "n"), kinds, strict=True)))
     life = wx.LifetimeIndex.create(
-        tmp_path / "index", schema, key="k", inserted="b", lifetime="n", max_lifetime="1 hour", refresh="1 minute",
+        tmp_path / "index", schema, key="k", inserted="b", lifetime="n", max_lifetime="1 hour",
+        refresh="1 minute",
     )  # fmt: skip
     noon = dt.datetime(2026, 1, 1, 12)
     row = {"k": "a", "b": noon, "n": dt.timedelta(milliseconds=1500)}

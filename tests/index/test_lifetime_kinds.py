@@ -1,4 +1,7 @@
-"""Lifetime indexes of other columns, keys, formats and disks, shared results, timed probes, and readers while it changes."""
+"""Lifetime indexes of other columns, keys, formats and disks.
+
+Shared results, timed probes, and readers while it changes.
+"""
 
 from __future__ import annotations
 
@@ -23,11 +26,14 @@ def minutes(count):
     return T0 + dt.timedelta(minutes=count)
 
 
-# -- results that several queries share ---------------------------------------------------------------
+# -- results that several queries share ------------------------------------------------------------
 
 
 def test_a_join_of_windows_answers_for_shorter_ones(tmp_path):
-    """Rows of two windows of 20 minutes are joined; the answer for any smaller windows is filtered from the result."""
+    """Rows of two windows of 20 minutes are joined.
+
+    The answer for any smaller windows is filtered from the result.
+    """
     schema = pa.schema(
         [("k", pa.int64())]
         + [(name, pa.timestamp("us")) for name in ("made", "until", "left", "right")]
@@ -39,8 +45,8 @@ def test_a_join_of_windows_answers_for_shorter_ones(tmp_path):
     )  # fmt: skip
     bases = [(left, right) for left in range(0, 30, 3) for right in range(0, 30, 4)]
     joined = [
-        {"k": (left + right) % 3, "made": minutes(max(left, right)), "until": minutes(min(left, right) + 20),
-         "left": minutes(left), "right": minutes(right)}
+        {"k": (left + right) % 3, "made": minutes(max(left, right)),
+         "until": minutes(min(left, right) + 20), "left": minutes(left), "right": minutes(right)}
         for left, right in bases
         if abs(left - right) < 20
     ]  # fmt: skip
@@ -71,7 +77,7 @@ def test_a_join_of_windows_answers_for_shorter_ones(tmp_path):
         life.probe(1, shorten={"left": "21 minutes"})
 
 
-# -- columns, keys, formats, disks --------------------------------------------------------------------
+# -- columns, keys, formats, disks -----------------------------------------------------------------
 
 
 def test_dates_and_days(tmp_path):
@@ -106,8 +112,8 @@ def test_keys_of_several_columns_and_lists_of_keys(tmp_path, method):
         ]
     )
     life = wx.LifetimeIndex.create(
-        tmp_path / "index", schema, key=["tenant", "words"], position="place", inserted="b", expires="e",
-        max_lifetime=8, refresh=2, method=method, nulls="skip",
+        tmp_path / "index", schema, key=["tenant", "words"], position="place", inserted="b",
+        expires="e", max_lifetime=8, refresh=2, method=method, nulls="skip",
     )  # fmt: skip
     rows = [
         {"tenant": "t", "words": ["x", "y", "x"], "b": 1, "e": 5},
@@ -165,13 +171,13 @@ def test_an_old_commit_is_as_it_was(tmp_path):
     assert life.scan().read_all().num_rows == 0
 
 
-# -- timed probes -------------------------------------------------------------------------------------
+# -- timed probes ----------------------------------------------------------------------------------
 
 
 def test_a_timed_probe_asks_only_sub_indexes_with_rows_of_that_time(tmp_path):
     life = wx.LifetimeIndex.create(
-        tmp_path / "index", SCHEMA, key=KEY, inserted=BIRTH, expires=END, max_lifetime=64, refresh=2,
-        grid=(16, 2), shards=1,
+        tmp_path / "index", SCHEMA, key=KEY, inserted=BIRTH, expires=END, max_lifetime=64,
+        refresh=2, grid=(16, 2), shards=1,
     )  # fmt: skip
     for now in range(2, 66, 2):
         life.update(
@@ -201,7 +207,7 @@ def test_a_prolonged_row_is_found_by_the_time_at_which_it_was_inserted(tmp_path)
         assert life.probe(1, since=4).num_rows == 0
 
 
-# -- readers --------------------------------------------------------------------------------------------
+# -- readers ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("strategy", ["rebuild", "drain"])
@@ -226,7 +232,13 @@ def test_readers_notice_nothing_of_a_migration(tmp_path, strategy):
     for reader in readers:
         reader.start()
     try:
-        for method, grid in [("no-rebuild", (4, 2)), ("lazy-rebuild", (3, 2)), ("lazy-no-rebuild", (2, 4)), ("r-ins", (4, 1)), ("rebuild", (8, 8))]:  # fmt: skip
+        for method, grid in [
+            ("no-rebuild", (4, 2)),
+            ("lazy-rebuild", (3, 2)),
+            ("lazy-no-rebuild", (2, 4)),
+            ("r-ins", (4, 1)),
+            ("rebuild", (8, 8)),
+        ]:
             life.migrate(method=method, grid=grid, strategy=strategy)
             life.vacuum()
     finally:
@@ -239,7 +251,7 @@ def test_readers_notice_nothing_of_a_migration(tmp_path, strategy):
     life.verify()
 
 
-# -- slots that are named by their ends -----------------------------------------------------------------
+# -- slots that are named by their ends ------------------------------------------------------------
 
 
 def test_slots_of_refreshes_hold_their_ends():

@@ -1,8 +1,9 @@
 """Whatever is done to a lifetime index in whatever order, it answers as a plain list of rows would.
 
-One machine for every method. Times jump and stand still, rows come late and in bursts, are retracted and prolonged, the index
-is migrated, reopened, vacuumed and erased from; each step is followed by every kind of question, to the index that wrote, to a
-second handle that only reads, and to every snapshot that is still held.
+One machine for every method. Times jump and stand still, rows come late and in bursts, are
+retracted and prolonged, the index is migrated, reopened, vacuumed and erased from; each step is
+followed by every kind of question, to the index that wrote, to a second handle that only reads, and
+to every snapshot that is still held.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""The options of a lifetime index that other tests leave as they are, and what a migration leaves of them."""
+"""The options of a lifetime index that other tests leave as they are.
+
+And what a migration leaves of them.
+"""
 
 from __future__ import annotations
 
@@ -29,8 +32,13 @@ def check(life, live, **asked):
 
 
 def fill(path, method="no-rebuild", **options):
-    """Ten refreshes with many rows, each of them judged. Whole rows are offered, whatever is kept of them."""
-    life = wx.LifetimeIndex.create(path, SCHEMA, method=method, grid=(2, 2), shards=1, **GOOD, **options)  # fmt: skip
+    """Ten refreshes with many rows, each of them judged.
+
+    Whole rows are offered, whatever is kept of them.
+    """
+    life = wx.LifetimeIndex.create(
+        path, SCHEMA, method=method, grid=(2, 2), shards=1, **GOOD, **options
+    )
     oracle = LifeOracle()
     for now in range(2, LAST + 1, 2):
         rows = [
@@ -148,13 +156,36 @@ def test_reach_says_how_many_slots_are_examined_and_changes_no_answer(tmp_path, 
 @pytest.mark.parametrize(
     ("before", "chosen", "after"),
     [
-        ("rebuild", ("chronological", "random"), {"no-rebuild": ("chronological", "random"), "lazy-rebuild": ("wave", "random")}),
-        ("lazy-rebuild", ("wave", "random"), {"rebuild": ("round-robin", "random"), "lazy-no-rebuild": ("wave", "random")}),
-        ("rebuild", ("random", "random"), {"rebuild": ("random", "random"), "r-ins": ("chronological", "chronological")}),
-        ("r-ins", None, {"rebuild": ("round-robin", "round-robin"), "r-exp": ("chronological", "chronological")}),
-        ("wata", None, {"no-rebuild": ("round-robin", "round-robin"), "lazy-rebuild": ("wave", "round-robin")}),
+        (
+            "rebuild",
+            ("chronological", "random"),
+            {"no-rebuild": ("chronological", "random"), "lazy-rebuild": ("wave", "random")},
+        ),
+        (
+            "lazy-rebuild",
+            ("wave", "random"),
+            {"rebuild": ("round-robin", "random"), "lazy-no-rebuild": ("wave", "random")},
+        ),
+        (
+            "rebuild",
+            ("random", "random"),
+            {"rebuild": ("random", "random"), "r-ins": ("chronological", "chronological")},
+        ),
+        (
+            "r-ins",
+            None,
+            {
+                "rebuild": ("round-robin", "round-robin"),
+                "r-exp": ("chronological", "chronological"),
+            },
+        ),
+        (
+            "wata",
+            None,
+            {"no-rebuild": ("round-robin", "round-robin"), "lazy-rebuild": ("wave", "round-robin")},
+        ),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize("strategy", ["rebuild", "drain"])
 def test_a_side_that_was_chosen_stays_where_the_new_method_allows_it(
     tmp_path, before, chosen, after, strategy

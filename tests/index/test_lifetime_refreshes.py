@@ -1,4 +1,7 @@
-"""Which sub-indexes a refresh touches, on a real index: the figures of the report, and what is left alone on the disk."""
+"""Which sub-indexes a refresh touches, on a real index.
+
+The figures of the report, and what is left alone on the disk.
+"""
 
 from __future__ import annotations
 
@@ -30,13 +33,17 @@ def parts_of(life):
 FIGURES = {
     # time: inserted into, expired from (Figures 3 to 5 of the report)
     ("rebuild", ("chronological", "chronological")): {
-        18: ("I1 I2", "I1 I3"), 20: ("I1 I2", "I1 I3"), 22: ("I1 I2", "I1 I3"), 24: ("I1 I2", "I1 I3"),
-        26: ("I3 I4", "I2 I4"), 28: ("I3 I4", "I2 I4"), 30: ("I3 I4", "I2 I4"), 32: ("I3 I4", "I2 I4"),
+        18: ("I1 I2", "I1 I3"), 20: ("I1 I2", "I1 I3"),
+        22: ("I1 I2", "I1 I3"), 24: ("I1 I2", "I1 I3"),
+        26: ("I3 I4", "I2 I4"), 28: ("I3 I4", "I2 I4"),
+        30: ("I3 I4", "I2 I4"), 32: ("I3 I4", "I2 I4"),
         34: ("I1 I2", "I1 I3"),
     },
     ("no-rebuild", ("round-robin", "round-robin")): {
-        18: ("I1 I2", "I1 I3"), 20: ("I3 I4", "I2 I4"), 22: ("I1 I2", "I1 I3"), 24: ("I3 I4", "I2 I4"),
-        26: ("I1 I2", "I1 I3"), 28: ("I3 I4", "I2 I4"), 30: ("I1 I2", "I1 I3"), 32: ("I3 I4", "I2 I4"),
+        18: ("I1 I2", "I1 I3"), 20: ("I3 I4", "I2 I4"),
+        22: ("I1 I2", "I1 I3"), 24: ("I3 I4", "I2 I4"),
+        26: ("I1 I2", "I1 I3"), 28: ("I3 I4", "I2 I4"),
+        30: ("I1 I2", "I1 I3"), 32: ("I3 I4", "I2 I4"),
         34: ("I1 I2", "I1 I3"),
     },
     ("lazy-rebuild", None): {

@@ -1,4 +1,7 @@
-"""A column of lists as key: an entry for each value, with its place in the list where that is asked for."""
+"""A column of lists as key.
+
+There is an entry for each value, with its place in the list where that is asked for.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,10 @@ def table(rows: list[dict], schema: pa.Schema = SCHEMA) -> pa.Table:
 
 
 def entries(rows: list[dict], position: bool = True) -> list[dict]:
-    """What the rows are as entries, by hand: a list that is empty or null has none, nor has a null in one."""
+    """What the rows are as entries, by hand.
+
+    A list that is empty or null has none, nor has a null in one.
+    """
     return [
         {**row, "words": word, **({"place": place} if position else {})}
         for row in rows
@@ -105,7 +111,9 @@ def test_positions_are_small_numbers_beside_single_keys(tmp_path, kind):
 
 def test_rows_without_keys_are_no_entries_and_make_a_slot_all_the_same(tmp_path):
     index = make(tmp_path / "x")
-    done = index.append(table([{"id": 1, "t": 1, "words": []}, {"id": 2, "t": 5, "words": None}]), slot=0)  # fmt: skip
+    done = index.append(
+        table([{"id": 1, "t": 1, "words": []}, {"id": 2, "t": 5, "words": None}]), slot=0
+    )
     assert (done.slots, done.rows) == ([0], 0)
     assert index.scan().read_all().num_rows == 0
     with pytest.raises(errors.NullKeys, match="1 of 2 rows have no 'words'"):

@@ -1,4 +1,7 @@
-"""A change of mind: what each way of it does, what it leaves alone, and what a crash or a reader makes of it."""
+"""A change of mind.
+
+What each way of it does, what it leaves alone, and what a crash or a reader makes of it.
+"""
 
 from __future__ import annotations
 

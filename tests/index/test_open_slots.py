@@ -1,4 +1,7 @@
-"""Appends and amendments beside a stream: open slots are part of the window, and small batches do not pile up in them."""
+"""Appends and amendments beside a stream.
+
+Open slots are part of the window, and small batches do not pile up in them.
+"""
 
 from __future__ import annotations
 

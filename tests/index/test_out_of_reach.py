@@ -1,4 +1,7 @@
-"""Commits that are asked for and not there, and folders that may not be read: each case has its own name."""
+"""Commits that are asked for and not there, and folders that may not be read.
+
+Each case has its own name.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ KEPT = 6
 
 @pytest.fixture
 def index(shared) -> wx.WaveIndex:
-    """With commits that name files which later ones do not; in a folder of its own, which others may enter."""
+    """With commits that name files which later ones do not.
+
+    It lies in a folder of its own, which others may enter.
+    """
     made = wx.WaveIndex.create(
         shared / "x", SCHEMA, key="k", time="t", slot=10, window=4, indexes=2, scheme="reindex",
         update="packed-shadow", keep_commits=KEPT,

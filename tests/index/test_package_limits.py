@@ -1,4 +1,7 @@
-"""What a system refuses has its right name, in packages too: a full disk, too many open files, a folder that is read-only."""
+"""What a system refuses has its right name, in packages too.
+
+A full disk, too many open files, a folder that is read-only.
+"""
 
 from __future__ import annotations
 

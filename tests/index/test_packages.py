@@ -1,4 +1,7 @@
-"""Any package that builds an index, answers and throws it away will do for sub-indexes: SQLite, and a stranger's."""
+"""Any package that builds an index, answers and throws it away will do for sub-indexes.
+
+Here SQLite, and a stranger's.
+"""
 
 from __future__ import annotations
 
@@ -103,7 +106,7 @@ def test_an_amendment_is_among_the_changes(tmp_path, way):
     check_changes(tmp_path / "x", **HOW[way])
 
 
-# -- types ------------------------------------------------------------------------------------------
+# -- types -----------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("update", ["in-place", "runs"])
@@ -155,7 +158,7 @@ def test_sqlite_needs_a_local_disk(tmp_path, update):
         )  # fmt: skip
 
 
-# -- readers and writers ------------------------------------------------------------------------------
+# -- readers and writers ---------------------------------------------------------------------------
 
 
 def test_a_scan_that_is_half_read_and_a_writer_do_not_wait_for_each_other(tmp_path):
@@ -233,7 +236,7 @@ def test_other_tools_read_a_sub_index_with_sqlite_alone(tmp_path):
     assert sorted(found) == sorted(expected)
 
 
-# -- crashes ------------------------------------------------------------------------------------------
+# -- crashes ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -313,7 +316,7 @@ def test_a_process_that_is_killed_while_it_adds_leaves_no_trace(tmp_path, update
     assert ends == [-signal.SIGKILL] * 4 + [0]
 
 
-# -- damage -------------------------------------------------------------------------------------------
+# -- damage ----------------------------------------------------------------------------------------
 
 
 def damaged(path: Path, update: str, harm: Callable[[Path], object]) -> str:
@@ -372,7 +375,7 @@ def test_what_is_no_database_is_found(tmp_path):
     assert "no good database" in damaged(tmp_path / "x", "in-place", make_it_no_database)
 
 
-# -- a package of one's own ---------------------------------------------------------------------------
+# -- a package of one's own ------------------------------------------------------------------------
 
 
 def test_a_name_is_registered_once(tmp_path):

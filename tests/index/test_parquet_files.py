@@ -1,4 +1,7 @@
-"""The files of an index in Parquet are plain Parquet: others read from them the rows that the index holds."""
+"""The files of an index in Parquet are plain Parquet.
+
+Others read from them the rows that the index holds.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Entries with a few columns and a pointer: the whole record is fetched, or its loss is told by name."""
+"""Entries with a few columns and a pointer.
+
+The whole record is fetched, or its loss is told by name.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +56,15 @@ def test_whole_records_come_back_in_the_order_of_the_entries(tmp_path, way):
     every = {(row["t"], row["v"]): row for slot in range(1, 9) for row in records(slot).to_pylist()}
     for found, ask in (
         (index.probe("key 3"), lambda **more: index.probe("key 3", **more)),
-        (index.probe_many(["key 1", "key 2"]), lambda **more: index.probe_many(["key 1", "key 2"], **more)),
-        (index.probe_range("key 1", "key 4"), lambda **more: index.probe_range("key 1", "key 4", **more)),
-    ):  # fmt: skip
+        (
+            index.probe_many(["key 1", "key 2"]),
+            lambda **more: index.probe_many(["key 1", "key 2"], **more),
+        ),
+        (
+            index.probe_range("key 1", "key 4"),
+            lambda **more: index.probe_range("key 1", "key 4", **more),
+        ),
+    ):
         followed = ask(follow=True)
         assert followed.schema == SCHEMA
         wanted = [every[row["t"], row["v"]] for row in found.to_pylist()]

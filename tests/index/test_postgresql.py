@@ -1,4 +1,7 @@
-"""Sub-indexes in tables of a real PostgreSQL server, which is stopped, restarted and refused along the way."""
+"""Sub-indexes in tables of a real PostgreSQL server.
+
+It is stopped, restarted and refused along the way.
+"""
 
 from __future__ import annotations
 
@@ -120,8 +123,8 @@ def test_an_amendment_is_among_the_changes(tmp_path, place, update):
 def test_the_example_of_the_page_runs(tmp_path, server):
     schema = pa.schema([("who", pa.string()), ("at", pa.int64())])
     index = wx.WaveIndex.create(
-        tmp_path / "x", schema, key="who", time="at", slot=1, window=7, scheme="wata", update="in-place",
-        format=server.uri,
+        tmp_path / "x", schema, key="who", time="at", slot=1, window=7, scheme="wata",
+        update="in-place", format=server.uri,
     )  # fmt: skip
     index.append(pa.table({"who": ["ann", "bob"], "at": [1, 1]}))
     assert index.probe("ann").num_rows == 1
@@ -148,7 +151,7 @@ def test_the_folder_of_an_index_need_not_be_on_a_local_disk(tmp_path, server, pl
     assert server.tables(schema_of(place)) == markers(tmp_path / "x")
 
 
-# -- readers, vacuum and sweep ------------------------------------------------------------------------
+# -- readers, vacuum and sweep ---------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("update", TECHNIQUES)
@@ -237,7 +240,7 @@ def test_a_crash_leaves_the_old_window_or_the_new_one_and_no_table(tmp_path, ser
     assert number > 8
 
 
-# -- a server that is away ------------------------------------------------------------------------------
+# -- a server that is away -------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -310,7 +313,7 @@ def test_a_table_that_went_while_the_server_was_away_is_said_to_be_gone(tmp_path
         wx.open(tmp_path / "x").probe(3)
 
 
-# -- what is refused and what is found ------------------------------------------------------------------
+# -- what is refused and what is found -------------------------------------------------------------
 
 
 def test_text_that_the_server_cannot_keep_is_refused_and_nothing_changes(tmp_path, place):
@@ -325,11 +328,14 @@ def test_text_that_the_server_cannot_keep_is_refused_and_nothing_changes(tmp_pat
 @pytest.mark.parametrize(
     ("schema", "said"),
     [
-        (pa.schema([("k", pa.int64()), ("v", pa.list_(pa.int64()))]), "cannot be kept in PostgreSQL"),
+        (
+            pa.schema([("k", pa.int64()), ("v", pa.list_(pa.int64()))]),
+            "cannot be kept in PostgreSQL",
+        ),
         (pa.schema([("k", pa.int64()), ("v" * 64, pa.int64())]), "at most 63"),
         (pa.schema([("k", pa.int64()), ("__row", pa.int64())]), "its name is taken"),
     ],
-)  # fmt: skip
+)
 def test_what_postgresql_cannot_keep_is_refused(tmp_path, place, schema, said):
     with pytest.raises(errors.BadDefinition, match=said):
         wx.WaveIndex.create(tmp_path / "x", schema, key="k", window=3, format=place)
@@ -372,7 +378,8 @@ def test_what_was_done_to_a_table_is_found(tmp_path, server, place, harm, said):
     gc.collect()
     if "index" in harm:
         (name,) = server.ask(
-            f"select indexname::text from pg_indexes where tablename = '{name}' and indexname not like '%_pkey'"
+            f"select indexname::text from pg_indexes where tablename = '{name}' "
+            "and indexname not like '%_pkey'"
         )[0]
     server.ask(harm.format(f'{schema_of(place)}."{name}"'))
     with pytest.raises(errors.Damaged, match=said):
@@ -413,7 +420,8 @@ def test_parts_are_small_files_and_tables_are_in_the_schema_of_the_index(tmp_pat
         assert said == {"server": server.uri, "schema": schema_of(place), "table": Path(path).stem}
     assert SCHEMA.names == ["k", "t", "v"]
     columns = server.ask(
-        f"select distinct column_name::text from information_schema.columns where table_schema = '{schema_of(place)}'"
+        "select distinct column_name::text from information_schema.columns "
+        f"where table_schema = '{schema_of(place)}'"
     )
     assert {name for (name,) in columns} == {"__row", "k", "t", "v"}
 

@@ -1,7 +1,8 @@
-"""Real processes: readers beside a writer, a writer that is killed, and a snapshot that another process holds.
+"""Real processes.
 
-Every row carries its slot and every slot has rows that are known beforehand, so that each answer can be judged by
-itself: it must be the window at some commit, whole.
+Readers beside a writer, a writer that is killed, and a snapshot that another process holds. Every
+row carries its slot and every slot has rows that are known beforehand, so that each answer can be
+judged by itself: it must be the window at some commit, whole.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def state_of(table):
     found = sorted(map(repr, rows))
     assert found in (window_of(newest, False), window_of(newest, True)), (newest, found)
     return newest
-'''
+'''  # noqa: E501
 
 shared: dict = {}
 exec(SHARED, shared)  # the processes below run the same lines

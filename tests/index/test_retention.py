@@ -113,7 +113,8 @@ def test_commits_stay_for_as_long_as_was_said(tmp_path, update, keep_for):
     written = {0: BEGIN} | hourly(index, clock, range(10, 30))
     since = clock.time - 4 * HOUR
     at_since = max(commit for commit, time in written.items() if time <= since)
-    # All from that time on, and what was the newest then: whoever asks how it was 4 hours ago finds it.
+    # All from that time on, and what was the newest then.
+    # Whoever asks how it was 4 hours ago finds it.
     assert index.commits == [commit for commit in written if commit >= at_since]
     assert len({written[commit] for commit in index.commits}) == 5
     index.verify()
@@ -163,7 +164,11 @@ def test_a_vacuum_that_is_asked_for_keeps_what_it_is_told_and_no_more(tmp_path):
 
 def test_what_is_kept_survives_reopening_and_a_clock_that_goes_back(tmp_path):
     clock = Clock()
-    hourly(make(tmp_path / "x", clock, keep_for="3 hours", update="packed-shadow"), clock, range(10, 14))  # fmt: skip
+    hourly(
+        make(tmp_path / "x", clock, keep_for="3 hours", update="packed-shadow"),
+        clock,
+        range(10, 14),
+    )
     index = wx.open(tmp_path / "x", surroundings=wx.Surroundings(now=clock))
     assert index.commits == [1, 2, 3, 4]
     clock.time -= 50 * HOUR
@@ -175,7 +180,9 @@ def test_what_is_kept_survives_reopening_and_a_clock_that_goes_back(tmp_path):
     index.verify()
 
 
-@pytest.mark.parametrize("wrong", ["soon", "2 months", "", 5, dt.timedelta(-1), "900000 weeks", ["1 day"]])  # fmt: skip
+@pytest.mark.parametrize(
+    "wrong", ["soon", "2 months", "", 5, dt.timedelta(-1), "900000 weeks", ["1 day"]]
+)
 def test_what_is_no_duration_is_refused(tmp_path, wrong):
     with pytest.raises(errors.BadDefinition, match="keep_for="):
         make(tmp_path / "x", keep_for=wrong)

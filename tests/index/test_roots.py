@@ -129,8 +129,8 @@ class Counted:
 
 
 CHANGES = (
-    "create", "sync", "sync_folder", "link", "remove", "remove_unpinned", "resize", "patch", "scatter",
-    "copy", "make_folder",
+    "create", "sync", "sync_folder", "link", "remove", "remove_unpinned", "resize", "patch",
+    "scatter", "copy", "make_folder",
 )  # fmt: skip
 
 

@@ -1,4 +1,7 @@
-"""A schema of PostgreSQL belongs to one index: nothing is dropped that it did not make, and a copy changes nothing."""
+"""A schema of PostgreSQL belongs to one index.
+
+Nothing is dropped that it did not make, and a copy changes nothing.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A server that only the files of an index name is not connected to, and no password stands in them."""
+"""A server that only the files of an index name is not connected to.
+
+And no password stands in them.
+"""
 
 from __future__ import annotations
 

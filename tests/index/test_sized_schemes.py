@@ -1,4 +1,7 @@
-"""Schemes that weigh slots, in an index: what they hold, what they remember, and what they must be told."""
+"""Schemes that weigh slots, in an index.
+
+What they hold, what they remember, and what they must be told.
+"""
 
 from __future__ import annotations
 

@@ -22,7 +22,8 @@ def slot_of_new_keys(slot: int) -> pa.Table:
 
 def filled(path, way: str, slots: range) -> wx.WaveIndex:
     index = wx.WaveIndex.create(
-        path, SCHEMA, key="k", window=4, indexes=2, scheme="del", shards=1, first_room=1, **WAYS[way]
+        path, SCHEMA, key="k", window=4, indexes=2, scheme="del", shards=1, first_room=1,
+        **WAYS[way],
     )  # fmt: skip
     for slot in slots:
         index.append(slot_of_new_keys(slot), slot=slot)
@@ -107,7 +108,10 @@ def test_many_open_parts_cost_no_descriptors(tmp_path):
 
 
 def test_probes_at_the_same_time_end_the_looking_ahead_as_one_after_another_do(tmp_path):
-    """All of them see that one more is to look ahead, and then all of them count; here each begins within the one before."""
+    """All of them see that one more is to look ahead, and then all of them count.
+
+    Here each begins within the one before.
+    """
     filled(tmp_path / "x", "packed-shadow", range(4))
     snapshot, begun = wx.open(tmp_path / "x").snapshot(), []
     seek = snapshot.seek

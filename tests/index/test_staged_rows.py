@@ -1,4 +1,7 @@
-"""Rows may arrive as parts that were written already, shard by shard: the answers are those of rows in memory."""
+"""Rows may arrive as parts that were written already, shard by shard.
+
+The answers are those of rows in memory.
+"""
 
 from __future__ import annotations
 

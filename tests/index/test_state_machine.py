@@ -1,7 +1,8 @@
 """Whatever is done to an index in whatever order, it answers as a plain dictionary would.
 
-One machine for every scheme and update technique. Each step is followed by every kind of question, to the index that
-wrote, to a second handle that only reads, and to every snapshot that is still held, which must say what it said before.
+One machine for every scheme and update technique. Each step is followed by every kind of question,
+to the index that wrote, to a second handle that only reads, and to every snapshot that is still
+held, which must say what it said before.
 """
 
 from __future__ import annotations
@@ -81,7 +82,8 @@ class Waves(RuleBasedStateMachine):
         )
         self.index = wx.WaveIndex.create(
             self.folder / "x", self.schema, key="k", time="t", slot=EVERY, window=window,
-            indexes=min(window, max(least, indexes)), scheme=self.scheme, **(WAYS | CHAINED | SQLITE)[self.way],
+            indexes=min(window, max(least, indexes)), scheme=self.scheme,
+            **(WAYS | CHAINED | SQLITE)[self.way],
             shards=shards, spread=spread, growth=growth, first_room=first_room,
             max_gap=self.max_gap, **told(self.scheme, first=3),
         )  # fmt: skip

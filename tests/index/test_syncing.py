@@ -1,4 +1,7 @@
-"""Everything that a manifest names lasts before it does, though files are synced while others are written."""
+"""Everything that a manifest names lasts before it does.
+
+That holds though files are synced while others are written.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ METHODS = ["rebuild", "no-rebuild", "lazy-no-rebuild"]
 
 
 class Noting(WatchedDisk):
-    """A disk that notes what is done to it, in order; syncs once they are done, and some of them fail."""
+    """A disk that notes what is done to it, in order.
+
+    Syncs are noted once they are done, and some of them fail.
+    """
 
     def __init__(self, root):
         super().__init__(root)

@@ -1,4 +1,7 @@
-"""What the files below `data/` hold of slots that are over: as docs/schemes.md has it, looked for byte by byte."""
+"""What the files below `data/` hold of slots that are over.
+
+As docs/schemes.md has it, looked for byte by byte.
+"""
 
 from pathlib import Path
 

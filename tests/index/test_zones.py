@@ -1,4 +1,7 @@
-"""A time without a zone is local to the zone of the index: in rows, in since and until, and as an instant, in either kind."""
+"""A time without a zone is local to the zone of the index.
+
+In rows, in since and until, and as an instant, in either kind.
+"""
 
 from __future__ import annotations
 
@@ -96,7 +99,7 @@ def test_since_and_until_without_a_zone_are_local_and_others_are_instants(
 @pytest.mark.parametrize("time", [AWARE, LOCAL])
 @pytest.mark.parametrize("zone", ZONES)
 def test_now_is_read_as_all_times_are(tmp_path, zone, time):
-    """A row ends at ten of the next day: an instant before that shows it, the very instant does not."""
+    """A row ends at ten of the next day: an instant before shows it, the very instant does not."""
     there = ZoneInfo(zone)
     for number, (before, over) in enumerate(
         [
@@ -116,7 +119,10 @@ def test_now_is_read_as_all_times_are(tmp_path, zone, time):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_on_the_day_that_clocks_change_local_times_are_told_apart_or_refused(tmp_path, kind):
-    """In New York clocks went from 2:00 to 3:00 on 2026-03-08, and showed 1:00 to 2:00 twice on 2026-11-01."""
+    """In New York clocks went from 2:00 to 3:00 on 2026-03-08.
+
+    They showed 1:00 to 2:00 twice on 2026-11-01.
+    """
     zone = ZoneInfo("America/New_York")
     spring = [dt.datetime(2026, 3, 8, hour, 30) for hour in (1, 3)]
     index = make(tmp_path / "spring", kind, zone.key)
@@ -170,7 +176,10 @@ def test_a_zone_that_there_is_not_is_refused(tmp_path, kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_zone_is_refused_where_slots_are_numbers(tmp_path, kind):
-    """It would be passed over, and times without a zone in other columns would mean UTC all the same."""
+    """It would be passed over.
+
+    And times without a zone in other columns would mean UTC all the same.
+    """
     common = {"schema": schema_of(pa.int64()), "key": "k", "zone": "Europe/Berlin"}
     wave = {"time": "at", "slot": 5, "window": 4}
     life = {"inserted": "at", "expires": "over", "max_lifetime": 10, "refresh": 2}

@@ -1,6 +1,7 @@
-"""A package as a stranger would bring it: lines of JSON in a file, with neither addition nor deletion nor an index.
+"""A package as a stranger would bring it.
 
-Nothing here is known to the library before `register` is called.
+Lines of JSON in a file, with neither addition nor deletion nor an index. Nothing here is known to
+the library before `register` is called.
 """
 
 from __future__ import annotations

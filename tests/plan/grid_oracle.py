@@ -1,7 +1,8 @@
-"""What a grid must hold, worked out from pairs of births and deaths; imports nothing of what it judges.
+"""What a grid must hold, worked out from pairs of births and deaths.
 
-A `Box` takes the printed names of operations for what they are documented to do, to pairs (b, e): one row of data that was
-inserted in slot b and expires in slot e.
+It imports nothing of what it judges. A `Box` takes the printed names of operations for what they
+are documented to do, to pairs (b, e): one row of data that was inserted in slot b and expires in
+slot e.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""What a grid is made of: methods, partitions, numbers; and what is said of those that do not fit."""
+"""What a grid is made of: methods, partitions, numbers.
+
+And what is said of those that do not fit.
+"""
 
 import dataclasses
 

@@ -1,4 +1,7 @@
-"""Figures 3 to 7 of the report on lifetimes, refresh by refresh: r = 2, p = 8, 2 by 2; slot 9 is time 18."""
+"""Figures 3 to 7 of the report on lifetimes, refresh by refresh.
+
+r = 2, p = 8, 2 by 2; slot 9 is time 18.
+"""
 
 import pytest
 

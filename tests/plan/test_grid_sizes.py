@@ -1,4 +1,7 @@
-"""How even are the sub-indexes of a grid, and how much do lazy ones hold? Appendix A and Section 3.2 of the report."""
+"""How even are the sub-indexes of a grid, and how much do lazy ones hold?
+
+Appendix A and Section 3.2 of the report.
+"""
 
 from fractions import Fraction
 
@@ -49,7 +52,7 @@ def test_round_robin_has_the_variance_of_appendix_a_at_every_refresh(k):
 
 
 def chronological_deviation(p, k):
-    """What Appendix A should say: only 2 (k - 1) sub-indexes change, the others stay full or empty."""
+    """What Appendix A should say: only 2 (k - 1) sub-indexes change, others stay full or empty."""
     c, n = p // k, k * k
     squares = (
         Fraction(k * c * c * (c + 1) ** 2, 4)
@@ -99,7 +102,10 @@ RANDOM = ("random", "random")
 
 
 def loads(planner, count):
-    """The rows in each cell where slow slots and bursts take turns: 1 and 9 rows for each lifetime."""
+    """The rows in each cell where slow slots and bursts take turns.
+
+    They have 1 and 9 rows for each lifetime.
+    """
     for _, box in steps(planner, count):
         yield [sum(9 if b % 2 == 0 else 1 for b, _ in pairs) for pairs in box.cells.values()]
 

@@ -1,4 +1,4 @@
-"""Schemes that go by the sizes of slots: bounds, the optimum, and what they share with the others."""
+"""Schemes that go by the sizes of slots: bounds, the optimum, what they share with others."""
 
 from __future__ import annotations
 

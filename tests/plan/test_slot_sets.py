@@ -1,4 +1,7 @@
-"""Sets of slots behave as plain sets do, whatever they are made of, and come back from JSON as they were."""
+"""Sets of slots behave as plain sets do, whatever they are made of.
+
+They come back from JSON as they were.
+"""
 
 from __future__ import annotations
 
@@ -78,9 +81,9 @@ def test_a_set_is_short_in_json_whatever_its_gaps():
 @pytest.mark.parametrize(
     "data",
     [
-        None, "[1]", {"1": 2}, [1.5], [True], ["1"], [[1]], [[1, 2, 3]], [[2, 1]], [[1, 2.5]], [1, 1],
-        [1, [0, 5]], [[0, 5], [5, 9]], [[0, SPAN_MAX]], [[0, 10**30]], [[1, "???"]], [[1, "AA=="]],
-        [[1, "A"]],
+        None, "[1]", {"1": 2}, [1.5], [True], ["1"], [[1]], [[1, 2, 3]], [[2, 1]], [[1, 2.5]],
+        [1, 1], [1, [0, 5]], [[0, 5], [5, 9]], [[0, SPAN_MAX]], [[0, 10**30]], [[1, "???"]],
+        [[1, "AA=="]], [[1, "A"]],
     ],
 )  # fmt: skip
 def test_what_is_no_set_of_slots_is_refused(data):

@@ -1,6 +1,7 @@
-"""Moto's S3 on loopback, which heeds conditions as S3 does. Prints its port, and ends with its input.
+"""Moto's S3 on loopback, which heeds conditions as S3 does.
 
-It answers one request at a time: between its look whether there is an object and its put, another request could come.
+Prints its port, and ends with its input. It answers one request at a time: between its look whether
+there is an object and its put, another request could come.
 """
 
 from __future__ import annotations

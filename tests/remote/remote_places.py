@@ -1,4 +1,7 @@
-"""Places for indexes: a local disk, a sub-tree of one behind Arrow, S3 on loopback, and other stores of obstore's."""
+"""Places for indexes.
+
+A local disk, a sub-tree of one behind Arrow, S3 on loopback, and other stores of obstore's.
+"""
 
 from __future__ import annotations
 
@@ -30,9 +33,11 @@ class S3:
         return f"s3://{path}?{endpoint}&scheme=http&region=us-east-1"
 
     def refuse(self, *refusals: dict[str, Any]) -> None:
-        """Refuse requests from now on: those with one of `methods` whose key, or whose prefix to list, has `key` in it.
+        """Refuse requests from now on.
 
-        One that `obeys` does what it was asked for and says that it did not; some do so only so many `times`.
+        Those with one of `methods` whose key, or whose prefix to list, has `key` in it. One that
+        `obeys` does what it was asked for and says that it did not; some do so only so many
+        `times`.
         """
         self._ask("refuse", json.dumps(refusals).encode())
 

@@ -1,8 +1,9 @@
 """A small S3 server on loopback, so that real S3 clients can be put to work without a network.
 
-It keeps objects in memory and knows what those of obstore and Arrow ask: get, put, copy, delete, list, and uploads in parts.
-Run as a program it prints its port. Under `/-/` a test sees which requests came, says which are to be refused or to get a
-wrong answer, and whether conditions are to be heeded: some stores pass over them.
+It keeps objects in memory and knows what those of obstore and Arrow ask: get, put, copy, delete,
+list, and uploads in parts. Run as a program it prints its port. Under `/-/` a test sees which
+requests came, says which are to be refused or to get a wrong answer, and whether conditions are to
+be heeded: some stores pass over them.
 """
 
 from __future__ import annotations
@@ -53,7 +54,10 @@ class S3(BaseHTTPRequestHandler):
                 getattr(self, f"on_{self.command.lower()}")()
 
     def refuse(self, refusal: dict[str, Any]) -> None:
-        """Give a wrong answer, perhaps after all that was asked for was done, and perhaps only so many times."""
+        """Give a wrong answer, perhaps only so many times.
+
+        Perhaps after all that was asked for was done.
+        """
         if refusal.get("removes"):
             objects.pop(self.key, None)
         if refusal.get("obeys"):
@@ -170,7 +174,7 @@ class S3(BaseHTTPRequestHandler):
             ),
         )
 
-    # -- below and beside S3 ------------------------------------------------------------------------
+    # -- below and beside S3 -----------------------------------------------------------------------
 
     def store(self, content: bytes) -> None:
         objects[self.key] = content, next(clock)
@@ -196,7 +200,9 @@ class S3(BaseHTTPRequestHandler):
             body = self.rfile.read(int(self.headers.get("Content-Length", 0)))
         if "aws-chunked" not in self.headers.get("Content-Encoding", ""):
             return body
-        content = b""  # Each piece has its size in front, perhaps with a signature; a checksum may follow the last.
+        # Each piece has its size in front, perhaps with a signature.
+        # A checksum may follow the last.
+        content = b""
         while body:
             head, _, body = body.partition(b"\r\n")
             size = int(head.split(b";")[0], 16)

@@ -227,7 +227,7 @@ def test_a_file_is_written_and_fetched_with_one_request_each(s3):
         assert [method for method, _ in s3.requests()] == methods
 
 
-# -- refusals ---------------------------------------------------------------------------------------
+# -- refusals --------------------------------------------------------------------------------------
 
 
 def test_what_s3_does_not_allow_is_read_only_or_failed(s3):
@@ -331,12 +331,13 @@ def test_a_store_that_cannot_be_reached_is_said_so():
         files_at("hdfs://nowhere.invalid:1/x")
 
 
-# -- addresses --------------------------------------------------------------------------------------
+# -- addresses -------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     "path",
-    ["sales.wx", "a:b.wx", "s3:/bucket/x", "C:\\x", "./s3://x", "/tmp/x", Path("s3://bucket/x"), "1s3://x", "://x"],
+    ["sales.wx", "a:b.wx", "s3:/bucket/x", "C:\\x", "./s3://x", "/tmp/x", Path("s3://bucket/x"),
+     "1s3://x", "://x"],
 )  # fmt: skip
 def test_a_path_is_local_unless_it_begins_with_a_scheme(path):
     files = files_at(path)
@@ -403,11 +404,19 @@ def test_a_uri_that_names_no_place_is_refused(uri, said):
         ),
         ("abfss://a.blob.core.windows.net/c/x", "x", {"container_name": "c", "account_name": "a"}),
         ("abfs://a@c/x", "x", {"container_name": "c", "account_name": "a"}),
-        ("abfs://c@a.dfs.core.chinacloudapi.cn/x", "x", {"endpoint": "https://a.blob.core.chinacloudapi.cn"}),
+        (
+            "abfs://c@a.dfs.core.chinacloudapi.cn/x",
+            "x",
+            {"endpoint": "https://a.blob.core.chinacloudapi.cn"},
+        ),
         ("az://a@c/x?tenant_id=t&client_id=i", "x", {"tenant_id": "t", "client_id": "i"}),
-        ("az://a@c/x?endpoint_override=http://127.0.0.1:10000/a", "x", {"endpoint": "http://127.0.0.1:10000/a"}),
+        (
+            "az://a@c/x?endpoint_override=http://127.0.0.1:10000/a",
+            "x",
+            {"endpoint": "http://127.0.0.1:10000/a"},
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_uri_of_an_object_store_says_where_it_is(uri, base, said):
     files = files_at(uri)
     assert type(files) is ObjectFiles

@@ -1,4 +1,4 @@
-"""What was staged is removed where no commit names it, unless one that names it may still appear."""
+"""What was staged is removed where no commit names it, unless one that does may still appear."""
 
 from __future__ import annotations
 
@@ -36,7 +36,10 @@ def staged_names(index) -> list[str]:
 
 
 def clear_after(index, error: BaseException | None) -> None:
-    """Stage rows that no commit comes to name, and let something be raised, or nothing, before that is known."""
+    """Stage rows that no commit comes to name.
+
+    Let something be raised, or nothing, before that is known.
+    """
     with clearing(index.storage, lambda: staged_names(index), index.manifest.commit + 1):
         stage_rows(index)
         assert staged_names(index)
@@ -60,7 +63,10 @@ def test_what_an_uncertain_commit_may_name_stays(index):
 
 @pytest.mark.parametrize("interrupt", [KeyboardInterrupt, SystemExit])
 def test_an_interrupt_leaves_what_was_staged_only_where_there_is_no_lock(index, interrupt):
-    """Without one, the commit may be on its way to the store, and arrive after anybody has looked for it."""
+    """Without one, the commit may be on its way to the store.
+
+    It may arrive after anybody has looked for it.
+    """
     with pytest.raises(interrupt):
         clear_after(index, interrupt())
     assert bool(staged_names(index)) is not index.storage.is_local

@@ -1,4 +1,7 @@
-"""Rows that were retracted are hidden afar too, where only some of a part is fetched, and the rows around them are not."""
+"""Rows that were retracted are hidden afar too, and the rows around them are not.
+
+Only some of a part is fetched there.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,10 @@ def seconds_of(keys) -> list[dict]:
 
 @pytest.fixture(params=["arrow", "parquet"])
 def afar(request, subtree):
-    """Opens an index anew, so that nothing of it was fetched; with the keys of which a row was retracted."""
+    """Opens an index anew, so that nothing of it was fetched.
+
+    With it come the keys of which a row was retracted.
+    """
     address, chance = subtree.new(), random.Random(1)
     life = wx.LifetimeIndex.create(
         address, SCHEMA, key="k", inserted="b", expires="e", max_lifetime=16, refresh=2,
@@ -83,8 +89,8 @@ def test_a_stretch_of_the_rows_of_one_key_is_found_among_several(subtree, since,
     """Of text that lies outside the stretch nothing was fetched."""
     address, slots = subtree.new(), 7
     index = wx.WaveIndex.create(
-        address, EVENTS, key="k", time="t", slot=SLOT, window=slots, indexes=1, scheme="del", shards=1,
-        update="packed-shadow", surroundings=subtree.around,
+        address, EVENTS, key="k", time="t", slot=SLOT, window=slots, indexes=1, scheme="del",
+        shards=1, update="packed-shadow", surroundings=subtree.around,
     )  # fmt: skip
     rows = [
         {"k": 1 + (number == 0), "t": time, "v": f"text {time} {number}"}

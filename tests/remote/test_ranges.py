@@ -18,7 +18,10 @@ from wavedex.testing.oracle import same_rows
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("v", pa.float64()), ("s", pa.string())])
 SLOTS, ROWS, KEYS, SUBS = 6, 20_000, 4_000, 3
 BLOCKS_FIRST, BLOCKS_FURTHER = 80, 40
-"""What a probe may fetch of a sub-index, in blocks of 4 kB: where columns lie, a place in tables, its rows."""
+"""What a probe may fetch of a sub-index, in blocks of 4 kB.
+
+Where columns lie, a place in tables, its rows.
+"""
 
 
 class Counted(RemoteFiles):

@@ -40,7 +40,7 @@ from wavedex.files.remote import RemoteFiles
 from wavedex.log.manifest import Log
 from wavedex.testing.oracle import Oracle, same_rows
 
-# -- answers ----------------------------------------------------------------------------------------
+# -- answers ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,11 @@ def test_an_index_answers_as_a_plain_dictionary_does_wherever_it_lies(remote, sc
             some = asked.probe_many(["key 1", "late"], since=since).to_pylist()
             assert same_rows(
                 some,
-                oracle.rows(lambda row: row["k"] in ("key 1", "late") and row["t"] // 10 >= since),  # noqa: B023
+                oracle.rows(
+                    lambda row: (
+                        row["k"] in ("key 1", "late") and row["t"] // 10 >= since  # noqa: B023
+                    )
+                ),
             )
             between = asked.probe_range("key 1", "key 4").to_pylist()
             assert same_rows(between, oracle.rows(lambda row: "key 1" <= row["k"] <= "key 4"))
@@ -226,7 +230,7 @@ def test_an_index_that_is_removed_says_so(remote):
             ask()
 
 
-# -- names ----------------------------------------------------------------------------------------------
+# -- names -----------------------------------------------------------------------------------------
 
 
 def test_an_index_is_named_by_its_uri(s3):
@@ -267,7 +271,8 @@ def test_pointers_lead_to_records_on_the_same_store(s3):
     system, path = pafs.FileSystem.from_uri(records)
     pa.parquet.write_table(table(rows_of(1)), path, filesystem=system)
     index = wx.WaveIndex.create(
-        address, SCHEMA, key="k", time="t", slot=10, window=5, include=["k", "t"], pointer=("file", "row")
+        address, SCHEMA, key="k", time="t", slot=10, window=5, include=["k", "t"],
+        pointer=("file", "row"),
     )  # fmt: skip
     index.append(index.read_records(records))
     found = wx.open(address).probe("key 3", follow=True)

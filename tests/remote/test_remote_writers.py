@@ -33,7 +33,7 @@ from wavedex.log.manifest import Log
 from wavedex.testing.disks import Crash
 from wavedex.testing.oracle import same_rows
 
-# -- two writers, without a lock --------------------------------------------------------------------
+# -- two writers, without a lock -------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("update", UPDATES)
@@ -119,7 +119,7 @@ def test_two_that_do_the_same_at_the_same_instant_do_it_once(remote):
     assert remote.open(address).probe("late").num_rows == 1
 
 
-# -- what says that rows are in has looked --------------------------------------------------------------
+# -- what says that rows are in has looked ---------------------------------------------------------
 
 
 def before_the_preparation(place, address: str, act: Callable[[], object]) -> wx.WaveIndex:
@@ -145,7 +145,10 @@ def test_rows_that_are_in_are_said_to_be_in_though_their_commit_is_not_kept_any_
 
 
 def test_rows_that_another_has_written_over_are_not_said_to_be_in(subtree):
-    """As where two move their drafts to one name at the same instant, and the second replaces the first."""
+    """As where two move their drafts to one name at the same instant.
+
+    The second replaces the first.
+    """
     address = subtree.new()
     filled(subtree, address, 1, 2, 3, update="runs", indexes=1, scheme="del")
     files = subtree.files(address)
@@ -164,7 +167,7 @@ def test_rows_that_another_has_written_over_are_not_said_to_be_in(subtree):
     assert same_rows(answers(subtree.open(address)), oracle_of(1, 2, 3).rows())
 
 
-# -- stores that heed no conditions -----------------------------------------------------------------------
+# -- stores that heed no conditions ----------------------------------------------------------------
 
 
 def test_a_store_that_does_not_keep_writers_apart_is_found_out(s3):
@@ -224,7 +227,7 @@ def test_a_rename_that_fails_where_the_name_is_taken_is_a_lost_race(subtree):
     assert same_rows(answers(faster), oracle_of(1, 2, 3).rows())
 
 
-# -- crashes, interrupts and answers that get lost ----------------------------------------------------
+# -- crashes, interrupts and answers that get lost -------------------------------------------------
 
 
 def crashing(place, number: int, torn: bool) -> tuple[wx.Surroundings, list[str]]:
@@ -339,7 +342,10 @@ def following(address: str) -> str:
 
 
 def test_a_put_that_is_sent_again_is_not_taken_for_another_writers(s3):
-    """It is carried out, the answer gets lost, and the client is told of the second one that there is one already."""
+    """It is carried out, and the answer gets lost.
+
+    The client is told of the second one that there is one already.
+    """
     address = s3.uri("bucket/again.wx")
     s3.refuse({**LOST, "key": "again.wx/index.json", "times": 1})
     index = filled(Place("s3", str), address, 1, 2)
@@ -388,7 +394,7 @@ def test_a_commit_of_which_nobody_can_say_whether_it_was_made_keeps_its_files(s3
     assert unnamed_files(place, address) == set()
 
 
-# -- what is refused ----------------------------------------------------------------------------------
+# -- what is refused -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("update", ["in-place", "simple-shadow"])

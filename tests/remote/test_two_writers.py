@@ -1,6 +1,7 @@
-"""Writers in processes of their own, on one index on an object store: what was acknowledged is in, once, and nothing else is.
+"""Writers in processes of their own, on one index on an object store.
 
-`WAVEDEX_ROUNDS=10` runs as many rounds of thirty amendments for each writer; the suite has fewer of both.
+What was acknowledged is in, once, and nothing else is. `WAVEDEX_ROUNDS=10` runs as many rounds of
+thirty amendments for each writer; the suite has fewer of both.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Whoever clears up beside others who write removes nothing that a kept commit names, or one that is still to come."""
+"""Whoever clears up beside others who write removes nothing that a kept commit names.
+
+Nor what one names that is still to come.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ def append_staged(index: wx.WaveIndex, staged: Staged) -> None:
 
 
 def test_an_append_that_clears_up_after_another_did_leaves_what_kept_commits_name(subtree):
-    """The slower one has listed the commits, and those that tell of a file have gone when it asks them."""
+    """The slower one has listed the commits.
+
+    Those that tell of a file have gone when it asks them.
+    """
     address = subtree.new()
     options = {"scheme": "reindex", "update": "packed-shadow", "keep_commits": 8, "shards": 1}
     faster = filled(subtree, address, *range(10), **options)
@@ -70,7 +76,9 @@ def test_a_vacuum_passes_whenever_another_erases_meanwhile(subtree, tmp_path):
     for call in itertools.count(1):
         address, erased = subtree.new(), []
         shutil.copytree(tmp_path / origin, tmp_path / address)
-        erase = lambda to=erased, at=address: to.append(subtree.open(at).erase(["key 1"]))  # noqa: E731
+        erase = lambda to=erased, at=address: to.append(  # noqa: E731
+            subtree.open(at).erase(["key 1"])
+        )
         files = interrupting(subtree, "list", erase, call)
         wx.open(address, surroundings=wx.Surroundings(files=files)).vacuum()
         if not erased:
@@ -109,7 +117,10 @@ def test_rows_staged_while_a_preparation_is_owed_survive_somebodys_vacuum(subtre
 def test_rows_that_were_staged_long_before_their_commit_stay_while_it_is_kept(
     request, tmp_path, kind
 ):
-    """Their age tells nothing of who names them, while commits are kept that are none of the newest or the oldest."""
+    """Their age tells nothing of who names them.
+
+    That is so while commits are kept that are none of the newest or the oldest.
+    """
     place = Place(kind, lambda name: str(tmp_path / name))
     place = place if kind == "local" else request.getfixturevalue("subtree")
     address = place.new()

@@ -1,8 +1,11 @@
-"""One of several writers: amends an index row by row, each until it is in, and prints what it was told of each.
+"""One of several writers.
+
+It amends an index row by row, each until it is in, and prints what it was told of each.
 
     python two_writers.py ADDRESS WRITER ROWS
 
-A line for each attempt: the row, and `in`, `owed` or the name of the error. What `owed` says is that the row is in.
+A line for each attempt: the row, and `in`, `owed` or the name of the error. What `owed` says is
+that the row is in.
 """
 
 from __future__ import annotations

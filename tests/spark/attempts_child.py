@@ -1,7 +1,8 @@
-"""Appends data frames while workers are killed at chosen places; run by test_frame_attempts.py in a process of its own.
+"""Appends data frames while workers are killed at chosen places.
 
-Prints one line of JSON: what each append gave, and where workers were killed. Only a master that tries again, such as
-local[2,4], gets over it, and the session that tests share does not.
+Run by test_frame_attempts.py in a process of its own. Prints one line of JSON: what each append
+gave, and where workers were killed. Only a master that tries again, such as local[2,4], gets over
+it, and the session that tests share does not.
 """
 
 from __future__ import annotations
@@ -45,7 +46,10 @@ def killing(marks: str, once: bool) -> Callable[[Iterator[Any]], Iterator[Any]]:
 
 
 def watching(marks: str, data: str, function: str) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Passes rows on, and leaves a thread that kills the worker once it is in `function` and has files written."""
+    """Passes rows on, and leaves a thread that kills the worker.
+
+    That happens once the worker is in `function` and has files written.
+    """
 
     def run(batches: Iterator[Any]) -> Iterator[Any]:
         import os

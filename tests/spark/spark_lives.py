@@ -1,6 +1,6 @@
-"""Small rows with lifetimes of their own for the tests of Spark, and a plain list that says what must be found of them.
+"""Small rows with lifetimes of their own for the tests of Spark.
 
-Imports none of the code that it judges.
+A plain list says what must be found of them. Imports none of the code that it judges.
 """
 
 from __future__ import annotations
@@ -41,7 +41,10 @@ def table(rows: list[Row], schema: pa.Schema = SCHEMA) -> pa.Table:
 
 
 def lives(seed: int, since: int, now: int, count: int, keys: int = 5) -> list[Row]:
-    """Rows that were inserted after one instant and up to another, the first of them then, some of them before."""
+    """Rows that were inserted after one instant and up to another.
+
+    The first of them was inserted at the second instant, and some may be from before the first.
+    """
     rnd = random.Random(f"{seed} {since} {now}")
     found = []
     for number in range(count):

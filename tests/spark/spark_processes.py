@@ -1,8 +1,9 @@
 """Processes of Spark that a test may kill, with all that they start, and with nothing else.
 
-A driver has a Java machine below it, and that has Python workers, which Spark puts into process groups of their own. Numbers
-of processes and sessions are soon given to others. So each process gets a mark into its environment, which those that it
-starts inherit, and by which they are known even when their parents are gone.
+A driver has a Java machine below it, and that has Python workers, which Spark puts into process
+groups of their own. Numbers of processes and sessions are soon given to others. So each process
+gets a mark into its environment, which those that it starts inherit, and by which they are known
+even when their parents are gone.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ DEADLINE_S = 180.0
 
 
 class Process:
-    """A process in a session and process group of its own. Its lines are gathered as they come, its complaints go to a file."""
+    """A process in a session and process group of its own.
+
+    Its lines are gathered as they come, its complaints go to a file.
+    """
 
     def __init__(self, command: list[str], complaints: Path, **environment: str) -> None:
         self.lines: list[str] = []
@@ -87,7 +91,10 @@ class Process:
                     stream.close()
 
     def members(self) -> dict[int, str]:
-        """The command lines of itself and of all that it has started, by their numbers, but of those that are over."""
+        """The command lines of itself and of all that it has started, by their numbers.
+
+        Those that are over are left out.
+        """
         mark = f"{MARK}={self._mark}".encode()
         members = {}
         for entry in filter(str.isdigit, os.listdir("/proc")):
@@ -135,7 +142,10 @@ def python(script: str, *arguments: object) -> list[str]:
 
 
 def wait_until(is_so: Callable[[], bool], what: str, *alive: Process) -> None:
-    """Look again and again until it is so. Fails after the deadline, or where one of the processes ends before."""
+    """Look again and again until it is so.
+
+    Fails after the deadline, or where one of the processes ends before.
+    """
     deadline = time.monotonic() + DEADLINE_S
     while not is_so():
         assert time.monotonic() < deadline, f"waited in vain: {what}"

@@ -63,7 +63,10 @@ def unnamed(index: wx.WaveIndex) -> set[str]:
 
 
 class Source:
-    """A folder of files that Spark follows as a stream, a file a batch in the order in which they were sent."""
+    """A folder of files that Spark follows as a stream.
+
+    Each file is a batch, in the order in which they were sent.
+    """
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -71,7 +74,7 @@ class Source:
         self.sent = 0
 
     def send(self, table: pa.Table) -> None:
-        """Put a file there, one second younger than the one before: Spark sorts them by their time."""
+        """Put a file there, a second younger than the one before: Spark sorts them by time."""
         self.sent += 1
         path = self.folder / f"{self.sent:03d}.parquet"
         pq.write_table(table, path)

@@ -1,4 +1,7 @@
-"""Migrations and erasures carried out by Spark leave what they leave when this process does them, and readers notice."""
+"""Migrations and erasures by Spark leave what they leave when this process does them.
+
+Readers notice them.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,10 @@
-"""A cluster of real processes, a master and two workers on loopback, whose executors are killed in the middle of appends.
+"""A cluster of real processes whose executors are killed in the middle of appends.
 
-A driver appends slots to two indexes, one after the other. It stops at points where a task has begun something and
-cannot go on; then an executor is killed with SIGKILL, with the tasks, the files and the shuffled rows that it has, and
-the tasks are let go. What must be in the indexes in the end is worked out here from the slots alone.
+Its processes are a master and two workers on loopback. A driver appends slots to two indexes, one
+after the other. It stops at points where a task has begun something and cannot go on; then an
+executor is killed with SIGKILL, with the tasks, the files and the shuffled rows that it has, and
+the tasks are let go. What must be in the indexes in the end is worked out here from the slots
+alone.
 """
 
 from __future__ import annotations
@@ -24,13 +26,16 @@ from wavedex.files.local import Files
 from wavedex.log.manifest import Log
 
 HOSTS = ("127.0.0.1", "127.0.0.2")
-"""Of the workers. Both are this machine; Spark starts a second attempt of a slow task on another host only."""
+"""Of the workers.
+
+Both are this machine; Spark starts a second attempt of a slow task on another host only.
+"""
 JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Starts faster."""
 WINDOW, SLOTS = 4, 10
 WINDOW_AT_END = range(SLOTS - WINDOW + 1, SLOTS + 1)
 SCHEMES = {"packed-shadow": "reindex", "runs": "del"}
-"""With these, every append writes in every shard while the plan or its preparation is carried out."""
+"""With these, every append writes in every shard while the plan or its preparation is done."""
 
 SHARED = """
 def rows_of(slot):

@@ -1,4 +1,7 @@
-"""Workers that are killed, and tasks that are tried again: every row is there once, and nothing lies about."""
+"""Workers that are killed, and tasks that are tried again.
+
+Every row is there once, and nothing lies about.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +17,10 @@ from wavedex.testing.oracle import same_rows
 
 
 def test_rows_are_there_once_however_often_a_task_was_tried(tmp_path):
-    """Workers die while rows come, while they are staged, while shards are written; and at last each time."""
+    """Workers die while rows come, while they are staged, while shards are written.
+
+    And at last each time.
+    """
     indexes = [
         create(tmp_path / update, shards=6, update=update, scheme="del", window=4)
         for update in ("packed-shadow", "runs")

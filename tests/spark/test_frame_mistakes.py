@@ -1,4 +1,7 @@
-"""What a data frame can have wrong: each is said by name on the driver, and the index is as it was."""
+"""What a data frame can have wrong.
+
+Each is said by name on the driver, and the index is as it was.
+"""
 
 from __future__ import annotations
 

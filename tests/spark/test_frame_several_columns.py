@@ -1,4 +1,7 @@
-"""Keys of several columns and lists of keys through every door of Spark: what a table gives, a data frame gives."""
+"""Keys of several columns and lists of keys through every door of Spark.
+
+What a table gives, a data frame gives.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Lifetime indexes that are refreshed by Spark hold what the local engine makes them hold, step by step."""
+"""Lifetime indexes that are refreshed by Spark.
+
+They hold what the local engine makes them hold, step by step.
+"""
 
 from __future__ import annotations
 
@@ -185,7 +188,8 @@ def test_times_may_be_timestamps_and_ends_durations(spark, tmp_path):
         refresh="1 minute",
     )
     frame = spark.sql(
-        "select id k, timestamp_seconds(60 * id) at, make_dt_interval(0, 0, id) left from range(1, 6)"
+        "select id k, timestamp_seconds(60 * id) at, make_dt_interval(0, 0, id) left "
+        "from range(1, 6)"
     )
     assert wxs.append(index.path, frame).rows == 3
     assert sorted(index.scan().read_all()["k"].to_pylist()) == [3, 4, 5]

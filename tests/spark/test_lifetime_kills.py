@@ -1,7 +1,8 @@
-"""A stream into a lifetime index whose driver is killed while rows are staged: the next one goes on, and each row is there once.
+"""A stream into a lifetime index whose driver is killed while rows are staged.
 
-The driver is killed by a task of its own, in the middle of the rows of a chosen micro-batch, when the lock is held and
-nothing of the batch is committed. The session that tests share goes on from its checkpoint.
+The next one goes on, and each row is there once. The driver is killed by a task of its own, in the
+middle of the rows of a chosen micro-batch, when the lock is held and nothing of the batch is
+committed. The session that tests share goes on from its checkpoint.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ def each(frame, number):
 rows = spark.readStream.schema(ddl).option("maxFilesPerTrigger", 1).parquet(f"{base}/source")
 query = rows.writeStream.foreachBatch(each).trigger(availableNow=True)
 query.option("checkpointLocation", f"{base}/checkpoint").start().awaitTermination()
-"""
+"""  # noqa: E501
 
 
 def finish(spark: SparkSession, base: Path, source: Source) -> None:

@@ -1,4 +1,7 @@
-"""Pipelines into lifetime indexes: what their options mean is checked line by line, and they run in batch and as streams."""
+"""Pipelines into lifetime indexes.
+
+What their options mean is checked line by line, and they run in batch and as streams.
+"""
 
 from __future__ import annotations
 

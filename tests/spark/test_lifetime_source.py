@@ -1,4 +1,7 @@
-"""The data source over lifetime indexes: what lives is read, with shorter windows too, and batches are saved as refreshes."""
+"""The data source over lifetime indexes.
+
+What lives is read, with shorter windows too, and batches are saved as refreshes.
+"""
 
 from __future__ import annotations
 
@@ -87,9 +90,12 @@ def save(frame: DataFrame, path: Any, **options: Any) -> None:
 
 @contextmanager
 def refused(index: wx.LifetimeIndex, said: str) -> Iterator[None]:
-    """Spark raises something that has these words in it, and the index and its folder are as they were."""
+    """Spark raises something that has these words in it.
+
+    The index and its folder are as they were.
+    """
     before, lying = state(index), unnamed(index)
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - which of Spark's it is, is Spark's business
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is Spark's business
         yield
     assert said in str(caught.value)
     assert state(index) == before

@@ -1,4 +1,7 @@
-"""Streams into lifetime indexes: each micro-batch is one refresh, each row is there once, and a wrong clock stops the query."""
+"""Streams into lifetime indexes.
+
+Each micro-batch is one refresh, each row is there once, and a wrong clock stops the query.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +54,7 @@ class Query:
         writer.trigger(availableNow=True).start(path).awaitTermination()
 
     def forget_the_last_batch(self, number: int) -> None:
-        """As if the query had been cut off after the index was written and before Spark noted it."""
+        """As if the query had been cut off after the index was written, before Spark noted it."""
         for file in Path(self.checkpoint, "commits").glob(f"*{number}*"):
             file.unlink()
 

@@ -19,7 +19,10 @@ SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64())])
 
 @pytest.fixture
 def bucket() -> Iterator[str]:
-    """A URI with a place for the name of an index. Executors take the options from it, and no keys: they are anonymous."""
+    """A URI with a place for the name of an index.
+
+    Executors take the options from it, and no keys: they are anonymous.
+    """
     with subprocess.Popen(
         [sys.executable, str(SERVER)], stdout=subprocess.PIPE, text=True
     ) as server:
@@ -34,7 +37,9 @@ def test_spark_writes_and_reads_an_index_on_an_object_store(spark, bucket):
     wx.WaveIndex.create(address, SCHEMA, key="k", time="t", slot=10, window=5, shards=2)
 
     def frame(slot: int):
-        return spark.createDataFrame([(f"key {n}", slot * 10 + n) for n in range(5)], "k string, t long")  # fmt: skip
+        return spark.createDataFrame(
+            [(f"key {n}", slot * 10 + n) for n in range(5)], "k string, t long"
+        )
 
     assert wxs.append(address, frame(1)).slots == [1]
     frame(2).write.format("wavedex").option("path", address).mode("append").save()

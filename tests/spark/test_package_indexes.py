@@ -1,4 +1,7 @@
-"""Spark's tasks write sub-indexes into packages as they write files of ours: into SQLite, and into PostgreSQL."""
+"""Spark's tasks write sub-indexes into packages as they write files of ours.
+
+Into SQLite, and into PostgreSQL.
+"""
 
 from __future__ import annotations
 

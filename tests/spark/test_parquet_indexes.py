@@ -1,4 +1,7 @@
-"""An index that is kept in Parquet is read by Spark's own reader and by DuckDB, from the paths that it gives."""
+"""An index that is kept in Parquet is read by Spark's own reader and by DuckDB.
+
+They read it from the paths that it gives.
+"""
 
 from __future__ import annotations
 

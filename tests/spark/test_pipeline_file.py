@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 import wavedex as wx
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.errors import BadPipeline, Mistake
-from wavedex.pipelines.pipeline import HINTS, Shape, Source, SparkPart, Stream, read_pipeline
+from wavedex.pipelines.pipeline import HINTS, Shape, Source, SparkPart, StreamPart, read_pipeline
 from wavedex.plan import SCHEMES, options_of
 
 WHOLE = """\
@@ -114,7 +114,7 @@ def test_everything_that_a_file_can_say_is_read(read, tmp_path):
     assert found.index.options["origin"] == dt.date(2013, 1, 1)
     assert found.index.options["growth"] == 2
     assert len(found.index.options) == 18
-    assert found.stream == Stream(
+    assert found.stream == StreamPart(
         f"{tmp_path}/flights.checkpoint", "10 seconds", "1 minute", "s3a://late/flights"
     )
     assert found.spark == SparkPart(

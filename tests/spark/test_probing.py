@@ -1,4 +1,7 @@
-"""Probing from Spark: a frame of keys beside their entries is what a join with the whole window gives."""
+"""Probing from Spark.
+
+A frame of keys beside their entries is what a join with the whole window gives.
+"""
 
 from __future__ import annotations
 
@@ -80,14 +83,39 @@ KINDS: dict[str, tuple[pa.DataType, list[Any], str, list[Any]]] = {
     "binary": (pa.binary(), [b"", b"\xff"], "binary", [b"", b"\xff", b"x"]),
     "date64": (pa.date64(), [dt.date(2024, 1, 1)], "date", [dt.date(2024, 1, 1), dt.date(1, 1, 1)]),
     "date": (pa.date32(), [dt.date(2024, 1, 1)], "date", [dt.date(2024, 1, 1), dt.date(1, 1, 1)]),
-    "timestamp": (pa.timestamp("us", "UTC"), [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)], "timestamp", [dt.datetime(2024, 1, 1), None]),
-    "nanoseconds": (pa.timestamp("ns"), [dt.datetime(2024, 1, 1)], "timestamp_ntz", [dt.datetime(2024, 1, 1), dt.datetime(9999, 1, 1)]),
-    "seconds": (pa.timestamp("s"), [dt.datetime(2024, 1, 1)], "timestamp_ntz", [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, 0, 0, 0, 5)]),
-    "decimal": (pa.decimal128(9, 2), [Decimal("1.50")], "decimal(12,3)", [Decimal("1.500"), Decimal("1.505"), Decimal(10) ** 8]),
+    "timestamp": (
+        pa.timestamp("us", "UTC"),
+        [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)],
+        "timestamp",
+        [dt.datetime(2024, 1, 1), None],
+    ),
+    "nanoseconds": (
+        pa.timestamp("ns"),
+        [dt.datetime(2024, 1, 1)],
+        "timestamp_ntz",
+        [dt.datetime(2024, 1, 1), dt.datetime(9999, 1, 1)],
+    ),
+    "seconds": (
+        pa.timestamp("s"),
+        [dt.datetime(2024, 1, 1)],
+        "timestamp_ntz",
+        [dt.datetime(2024, 1, 1), dt.datetime(2024, 1, 1, 0, 0, 0, 5)],
+    ),
+    "decimal": (
+        pa.decimal128(9, 2),
+        [Decimal("1.50")],
+        "decimal(12,3)",
+        [Decimal("1.500"), Decimal("1.505"), Decimal(10) ** 8],
+    ),
     "boolean": (pa.bool_(), [True, False], "boolean", [True, None]),
-    "uint64": (pa.uint64(), [1, 2**64 - 1], "decimal(20,0)", [Decimal(1), Decimal(2**64 - 1), Decimal(-1)]),
+    "uint64": (
+        pa.uint64(),
+        [1, 2**64 - 1],
+        "decimal(20,0)",
+        [Decimal(1), Decimal(2**64 - 1), Decimal(-1)],
+    ),
     "uint32": (pa.uint32(), [1, 2**32 - 1], "bigint", [1, 2**32 - 1, -1]),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -1,4 +1,7 @@
-"""Pipelines run on Spark: batch, folder by folder, and as a stream; what is wrong is said with its line."""
+"""Pipelines run on Spark: batch, folder by folder, and as a stream.
+
+What is wrong is said with its line.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The session: the one that runs, one that is set up right and quiet, and what is said when there is no Java for it."""
+"""The session: the one that runs, and one that is set up right and quiet.
+
+And what is said when there is no Java for it.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The streaming sink: what foreachBatch hands over is there once, open slots at once, and mistakes stop the query."""
+"""The streaming sink.
+
+What foreachBatch hands over is there once, open slots at once, and mistakes stop the query.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""The change feed through the data source, in batch and as a stream that is stopped and started again."""
+"""The change feed through the data source.
+
+In batch and as a stream that is stopped and started again.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,10 @@ from wavedex.testing.oracle import same_rows
 
 
 class Follower:
-    """A query that writes the changes below a folder, run as often as one likes from one checkpoint."""
+    """A query that writes the changes below a folder.
+
+    It is run as often as one likes from one checkpoint.
+    """
 
     def __init__(
         self, spark: SparkSession, index: wx.WaveIndex, folder: Path, **options: str
@@ -161,6 +167,6 @@ def test_a_stream_with_the_checkpoint_of_another_index_is_told(spark, tmp_path):
 )
 def test_a_wrong_option_of_a_stream_is_named(spark, tmp_path, options, said):
     index = create(tmp_path / "i.wx")
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - which of Spark's it is, is Spark's business
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is Spark's business
         Follower(spark, index, tmp_path, **options).run()
     assert said in str(caught.value)

@@ -1,4 +1,7 @@
-"""What a frame and a view see: the right rows in every shape of a query, one commit each, and never a commit that is gone."""
+"""What a frame and a view see.
+
+The right rows in every shape of a query, one commit each, and never a commit that is gone.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ union all select 'self-join', count(*), max(b.t) from {v} a join {v} b on a.t = 
 union all select 'exists', count(*), max(t) from {v} o where exists (select 1 from {v} i where i.k = o.k + 5 and i.t > 30)
 union all (with c as (select k, t from {v} where t > 20)
     select 'with', count(*), max(t) from (select * from c where k = 1 union all select * from c where k = 4))
-"""
+"""  # noqa: E501
 
 
 def load(spark: SparkSession, index: wx.WaveIndex, **options: str) -> DataFrame:
@@ -60,7 +63,7 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> wx.WaveIndex:
 
 @pytest.mark.parametrize("pushes", ["false", "true"])
 def test_filters_are_right_in_every_shape_of_a_query(spark, index, pushes):
-    """On frames and views of every sort, on the same one again and again, whatever a session allows."""
+    """On frames and views of every sort, again and again on the same, whatever a session allows."""
     spark.createDataFrame(index.scan().read_all()).coalesce(1).createOrReplaceTempView("plain")
     wanted = [tuple(row) for row in spark.sql(SHAPES.format(v="plain")).collect()]
     assert len(wanted) == 7
@@ -100,7 +103,9 @@ def test_a_frame_stays_at_its_commit_and_a_view_moves_on(spark, tmp_path):
     index.append(rows(1))
     frame, kept = load(spark, index), load(spark, index).cache()
     frame.createOrReplaceTempView("stays")
-    spark.sql(f"create or replace temporary view using_it using wavedex options (path '{index.path}')")  # fmt: skip
+    spark.sql(
+        f"create or replace temporary view using_it using wavedex options (path '{index.path}')"
+    )
     wxs.view("moves", index.path)
     joined = spark.sql("select count(*) from moves a join moves b using (k, t)")
     for slots in [(), (2, 3), (4, 5, 6, 7, 8)]:
@@ -136,7 +141,10 @@ def test_a_query_under_way_reads_one_commit_while_others_come(spark, tmp_path):
 
 
 def test_the_commit_of_a_frame_is_chosen_when_it_is_loaded(spark, tmp_path):
-    """Spark plans each mention of it in a process of its own, at the same time even: they must not choose."""
+    """Spark plans each mention of it in a process of its own, at the same time even.
+
+    They must not choose.
+    """
     index = create(tmp_path / "x")
     index.append(rows(1))
     frame = load(spark, index)
@@ -166,7 +174,10 @@ def test_a_frame_that_nobody_asked_for_long_says_what_to_do(spark, tmp_path):
     writer = wx.open(index.path, surroundings=Surroundings(now=lambda: later))
     for slot in (2, 3, 4):
         writer.append(rows(slot))
-    with pytest.raises(Exception, match=r"CommitGone: Commit 1 of .*Load the frame again.*keep_for.*spark\.view"):  # fmt: skip
+    with pytest.raises(
+        Exception,
+        match=r"CommitGone: Commit 1 of .*Load the frame again.*keep_for.*spark\.view",
+    ):
         frame.count()
     assert load(spark, index).count() == 28
 

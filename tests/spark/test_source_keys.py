@@ -1,4 +1,7 @@
-"""Keys that are asked for by options: which files are opened for them, how they are written, and what is said of wrong ones."""
+"""Keys that are asked for by options.
+
+Which files are opened for them, how they are written, and what is said of wrong ones.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,7 @@ import wavedex as wx
 from wavedex.errors import BadDefinition, BadKey
 from wavedex.log.manifest import Manifest
 from wavedex.spark.source.data_source import WavedexSource
-from wavedex.spark.source.reader import Piece
+from wavedex.spark.source.reader import WindowPiece
 from wavedex.spark.types import spark_schema
 from wavedex.testing.oracle import same_rows
 
@@ -37,7 +40,7 @@ def load(spark: SparkSession, index: wx.WaveIndex, **options: str) -> DataFrame:
     return spark.read.format("wavedex").options(**options).load(index.path)
 
 
-def read(index: wx.WaveIndex, **options: str) -> tuple[list[Piece], list[dict[str, Any]]]:
+def read(index: wx.WaveIndex, **options: str) -> tuple[list[WindowPiece], list[dict[str, Any]]]:
     """The partitions and the rows of a query, without Spark."""
     reader = WavedexSource({"path": index.path, **options}).reader(spark_schema(index.schema))
     pieces: Any = reader.partitions()
@@ -46,7 +49,7 @@ def read(index: wx.WaveIndex, **options: str) -> tuple[list[Piece], list[dict[st
 
 
 def opened(index: wx.WaveIndex, **options: str) -> tuple[int, set[str], int]:
-    """How many partitions a query has, the files that they name, and how many they say they open."""
+    """How many partitions a query has, the files they name, and how many they say they open."""
     pieces, _ = read(index, **options)
     manifests = [Manifest.from_bytes(piece.manifest, "a piece") for piece in pieces]
     names = {name for manifest in manifests for name in manifest.files}
@@ -103,11 +106,26 @@ KEYS: dict[str, tuple[pa.DataType, list[Any], str, str]] = {
     "number": (pa.int32(), [-7, 3, 5], "-7", "[3, 5]"),
     "large": (pa.uint64(), [2**64 - 1, 3, 5], str(2**64 - 1), '[3, "5"]'),
     "bytes": (pa.binary(), [b"\x00\xff", b"", b"a"], "00ff", '["", "61"]'),
-    "day": (pa.date32(), [NOON.date(), dt.date(1969, 5, 6), dt.date(1, 1, 1)], "2026-01-01", '["1969-05-06", "0001-01-01"]'),
-    "time": (pa.timestamp("us"), [NOON, NOON.replace(hour=1), NOON.replace(year=1)], "2026-01-01T12:00", '["2026-01-01 01:00:00", "0001-01-01T12:00"]'),
+    "day": (
+        pa.date32(),
+        [NOON.date(), dt.date(1969, 5, 6), dt.date(1, 1, 1)],
+        "2026-01-01",
+        '["1969-05-06", "0001-01-01"]',
+    ),
+    "time": (
+        pa.timestamp("us"),
+        [NOON, NOON.replace(hour=1), NOON.replace(year=1)],
+        "2026-01-01T12:00",
+        '["2026-01-01 01:00:00", "0001-01-01T12:00"]',
+    ),
     "flag": (pa.bool_(), [True, False, False], "TRUE", "[false]"),
-    "decimal": (pa.decimal128(20, 2), [Decimal("123456789012345678.91"), Decimal("1.50"), Decimal(2)], "123456789012345678.91", "[1.5, 2]"),
-}  # fmt: skip
+    "decimal": (
+        pa.decimal128(20, 2),
+        [Decimal("123456789012345678.91"), Decimal("1.50"), Decimal(2)],
+        "123456789012345678.91",
+        "[1.5, 2]",
+    ),
+}
 
 
 @pytest.mark.parametrize("name", KEYS)
@@ -124,7 +142,11 @@ def test_a_key_of_several_columns_is_a_list(tmp_path):
     schema = pa.schema([("a", pa.string()), ("b", pa.int64()), ("t", pa.int64())])
     index = create(tmp_path / "x", schema, key=["a", "b"], shards=2)
     found = [("x,1", 1), ("x", 1), ("[", 2)]
-    index.append(pa.table({"a": [a for a, _ in found], "b": [b for _, b in found], "t": [10, 11, 12]}, schema))  # fmt: skip
+    index.append(
+        pa.table(
+            {"a": [a for a, _ in found], "b": [b for _, b in found], "t": [10, 11, 12]}, schema
+        )
+    )
     assert [row["t"] for row in read(index, key='["x,1", 1]')[1]] == [10]
     several = read(index, keys='[["x", 1], ["[", "2"], ["y", 1]]')[1]
     assert sorted(row["t"] for row in several) == [11, 12]
@@ -153,7 +175,10 @@ def test_what_is_no_key_is_refused_when_the_frame_is_loaded(wide, options, error
 
 
 def test_times_are_compared_as_spark_compares_them(spark, tmp_path):
-    """Of nanoseconds Spark sees microseconds, before 1970 too, and its session has a zone of its own."""
+    """Of nanoseconds Spark sees microseconds, before 1970 too.
+
+    Its session has a zone of its own.
+    """
     schema = pa.schema([("k", pa.int64()), ("t", pa.timestamp("ns", "Europe/Berlin"))])
     index = create(tmp_path / "ns.wx", schema, slot="1 day", zone="Europe/Berlin")
     index.append(

@@ -93,7 +93,10 @@ def test_an_option_that_is_known_is_taken(index, what, options):
 
 
 def test_what_spark_adds_by_itself_is_let_through(spark, tmp_path):
-    """Names in any case, a query with a name, a checkpoint; and what it would only pass over is said."""
+    """Names in any case, a query with a name, a checkpoint.
+
+    And what it would only pass over is said.
+    """
     path = str(tmp_path / "x.wx")
     writer = spark.createDataFrame(rows(1)).coalesce(1).write.format("wavedex").mode("append")
     writer.options(Key="k", TIME="t", slot=10, Window=5).save(path)
@@ -104,10 +107,21 @@ def test_what_spark_adds_by_itself_is_let_through(spark, tmp_path):
     query.trigger(availableNow=True).start(path).awaitTermination()
     assert spark.read.format("wavedex").option("Key", 3).load(path).count() == 2
     for wrong, said in [
-        (lambda: spark.read.format("wavedex").load([path, path]), "no option 'paths' for reading. Did you mean 'path'"),
-        (lambda: spark.sql(f"create temporary view bad using wavedex options (path '{path}', kee 3)"), "Did you mean 'key'"),
-        (lambda: spark.sql(f"create table bad using wavedex options (path '{path}')"), "Spark 4.3 does not hand the options of a table"),
-    ]:  # fmt: skip
+        (
+            lambda: spark.read.format("wavedex").load([path, path]),
+            "no option 'paths' for reading. Did you mean 'path'",
+        ),
+        (
+            lambda: spark.sql(
+                f"create temporary view bad using wavedex options (path '{path}', kee 3)"
+            ),
+            "Did you mean 'key'",
+        ),
+        (
+            lambda: spark.sql(f"create table bad using wavedex options (path '{path}')"),
+            "Spark 4.3 does not hand the options of a table",
+        ),
+    ]:
         with pytest.raises(Exception, match="BadDefinition") as caught:
             wrong()
         assert said in str(caught.value)

@@ -1,4 +1,7 @@
-"""Reading through the data source: types, options, SQL, empty windows, and what is said when something is wrong."""
+"""Reading through the data source.
+
+Types, options, SQL, empty windows, and what is said when something is wrong.
+"""
 
 from __future__ import annotations
 
@@ -36,20 +39,40 @@ TYPES: dict[str, tuple[pa.DataType, list[Any], str, list[Any]]] = {
     "word": (pa.dictionary(pa.int8(), pa.string()), ["a", None], "string", ["a", None]),
     "bytes": (pa.large_binary(), [b"\x00", b""], "binary", [b"\x00", b""]),
     "fixed": (pa.binary(2), [b"ab", None], "binary", [b"ab", None]),
-    "price": (pa.decimal128(9, 2), [Decimal("1.50"), None], "decimal(9,2)", [Decimal("1.50"), None]),
+    "price": (
+        pa.decimal128(9, 2),
+        [Decimal("1.50"), None],
+        "decimal(9,2)",
+        [Decimal("1.50"), None],
+    ),
     "d32": (pa.date32(), [DAY, None], "date", [DAY, None]),
     "d64": (pa.date64(), [DAY, None], "timestamp_ntz", [dt.datetime(2024, 5, 6), None]),
     "s": (pa.timestamp("s"), [OLD, None], "timestamp_ntz", [OLD, None]),
-    "ms": (pa.timestamp("ms", "UTC"), [AWARE.replace(microsecond=1000)], "timestamp", [NAIVE.replace(microsecond=1000)]),
+    "ms": (
+        pa.timestamp("ms", "UTC"),
+        [AWARE.replace(microsecond=1000)],
+        "timestamp",
+        [NAIVE.replace(microsecond=1000)],
+    ),
     "us": (pa.timestamp("us"), [NAIVE, OLD], "timestamp_ntz", [NAIVE, OLD]),
     "ns": (pa.timestamp("ns", "Asia/Tokyo"), [AWARE, None], "timestamp", [NAIVE, None]),
-    "span": (pa.duration("ns"), [dt.timedelta(days=-1)], "interval day to second", [dt.timedelta(days=-1)]),
+    "span": (
+        pa.duration("ns"),
+        [dt.timedelta(days=-1)],
+        "interval day to second",
+        [dt.timedelta(days=-1)],
+    ),
     "list": (pa.list_(pa.int64()), [[1, None], []], "array<bigint>", [[1, None], []]),
     "long": (pa.large_list(pa.string()), [["x"], None], "array<string>", [["x"], None]),
     "pair": (pa.list_(pa.int32(), 2), [[1, 2], [3, 4]], "array<int>", [[1, 2], [3, 4]]),
-    "both": (pa.struct([("a", pa.int32()), ("b", pa.string())]), [{"a": 1, "b": "x"}], "struct<a:int,b:string>", [(1, "x")]),
+    "both": (
+        pa.struct([("a", pa.int32()), ("b", pa.string())]),
+        [{"a": 1, "b": "x"}],
+        "struct<a:int,b:string>",
+        [(1, "x")],
+    ),
     "map": (pa.map_(pa.string(), pa.int64()), [[("a", 1)]], "map<string,bigint>", [{"a": 1}]),
-}  # fmt: skip
+}
 
 
 def load(spark: SparkSession, index: wx.WaveIndex, **options: str) -> DataFrame:
@@ -181,7 +204,7 @@ def test_sql_reads_an_index_by_its_path(spark, index):
     ],
 )
 def test_a_wrong_option_is_named_with_its_advice(spark, index, options, said):
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - which of Spark's it is, is Spark's business
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is Spark's business
         load(spark, index, **options).collect()
     assert said in str(caught.value)
 

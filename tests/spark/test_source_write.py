@@ -1,4 +1,7 @@
-"""Writing through the data source: batches and streams, each row once, and nothing left over when it fails."""
+"""Writing through the data source.
+
+Batches and streams, each row once, and nothing left over when it fails.
+"""
 
 from __future__ import annotations
 
@@ -25,9 +28,12 @@ def save(frame: DataFrame, path: Path | str, mode: str = "append", **options: An
 
 @contextmanager
 def refused(index: wx.WaveIndex, said: str) -> Iterator[None]:
-    """Spark raises something that has these words in it, and the index and its folder are as they were."""
+    """Spark raises something that has these words in it.
+
+    The index and its folder are as they were.
+    """
     before, lying = state(index), unnamed(index)
-    with pytest.raises(Exception) as caught:  # noqa: PT011 - which of Spark's it is, is Spark's business
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - which one is Spark's business
         yield
     assert said in str(caught.value)
     assert state(index) == before
@@ -131,7 +137,8 @@ def test_what_is_wrong_is_named_and_leaves_nothing(spark, tmp_path):
         save(frame.withColumn("v", sf.lit(1)), index.path)
     with refused(index, "OutsideWindow: Rows are older than the window"):
         save(frame.union(frame_of(spark, rows(1))), index.path)
-    # In a task of its own: what another one stages after Spark has given up stays until vacuum takes it a day later.
+    # In a task of its own: what another one stages after Spark has given up stays until vacuum
+    # takes it a day later.
     alone = frame.coalesce(1)
     with refused(index, "NullTimes"):
         save(alone.withColumn("t", sf.expr("if(k = 3, null, t)")), index.path)
@@ -149,7 +156,10 @@ def test_what_is_wrong_is_named_and_leaves_nothing(spark, tmp_path):
 
 
 class Feeder:
-    """A query that feeds an index with the files of a folder, run as often as one likes from one checkpoint."""
+    """A query that feeds an index with the files of a folder.
+
+    It is run as often as one likes from one checkpoint.
+    """
 
     def __init__(self, spark: SparkSession, folder: Path, path: str, **options: str) -> None:
         self.spark = spark

@@ -1,9 +1,10 @@
-"""Streams whose driver is killed again and again, at random moments, most often with its Java machine.
+"""Streams whose driver is killed again and again, at random moments.
 
-One driver feeds three indexes from the same files, with a query each. It is killed with SIGKILL, started again from its
-checkpoints, killed again, and at last left to finish. What must be in the indexes after each kill and in the end is worked
-out here from the files alone. Their rows are such that it does not depend on how the files fall into batches: a restart
-may put two of them into one.
+Most often it is killed with its Java machine. One driver feeds three indexes from the same files,
+with a query each. It is killed with SIGKILL, started again from its checkpoints, killed again, and
+at last left to finish. What must be in the indexes after each kill and in the end is worked out
+here from the files alone. Their rows are such that it does not depend on how the files fall into
+batches: a restart may put two of them into one.
 """
 
 from __future__ import annotations
@@ -40,7 +41,10 @@ FILES_AHEAD = 12
 """More than a driver takes before it is killed."""
 
 SLOT, DELAY, STEP = 10, 15, 4
-"""The length of a slot, how far the watermark lags, and how much later each file is than the one before."""
+"""The length of a slot, and how far the watermark lags.
+
+And how much later each file is than the one before.
+"""
 MARGIN = 3
 """Rows that come too late would do so even if this many files made one batch."""
 KEYS = [f"key {number}" for number in range(9)]
@@ -99,7 +103,7 @@ sys.stdin.readline()
 for query in [start(update) for update in updates]:
     query.awaitTermination()
 report("finished")
-"""
+"""  # noqa: E501
 
 Row = tuple[str, int, int, int]
 
@@ -225,7 +229,7 @@ class Fed:
         return ", ".join(f"{number} {what}" for what, number in found.items() if number)
 
     def check_end(self) -> None:
-        """Every row is in it once, or was set aside once, and no file lies there that nobody names."""
+        """Every row is in it once, or was set aside once; no file lies there that nobody names."""
         self.check()
         expected = Expected(source_files(self.base))
         assert Expected(self.files_least).totals == expected.totals
@@ -250,7 +254,10 @@ def source_files(base: Path) -> int:
 
 
 def write_source(base: Path, files: int) -> None:
-    """See that there are so many files. Each appears all at once, with a time of its own, by which Spark orders them."""
+    """See that there are so many files.
+
+    Each appears all at once, with a time of its own, by which Spark orders them.
+    """
     for file in range(source_files(base), files):
         taken, late = rows_of(file)
         rows = [dict(zip(SCHEMA.names, row, strict=True)) for row in taken + late]
@@ -261,7 +268,10 @@ def write_source(base: Path, files: int) -> None:
 
 
 def kill_somewhere(driver: Process, indexes: list[Fed], rnd: random.Random) -> str:
-    """Kill the driver in one of its first batches, after some time or after some changes in the folder of an index."""
+    """Kill the driver in one of its first batches.
+
+    After some time or after some changes in the folder of an index.
+    """
     fed = rnd.choice(indexes)
     batches = rnd.randint(1, BATCHES_MAX)
     delay_ms, changes = rnd.randrange(DELAY_MS_MAX), rnd.randint(1, CHANGES_MAX)

@@ -29,7 +29,7 @@ CASES = {
     "spaces and comments": (" [ t ] # [u]\n\ta  =  1 # b = 2\n", {"t": 1, "t.a": 2}),
     "dotted keys": ("a.b . c = 1\na.d = 2\n", {"a": 1, "a.b": 1, "a.b.c": 1, "a.d": 2}),
     "a table in a table": ("[a.b]\nc = 1\n[a]\nd = 1\n", {"a": 3, "a.b": 1, "a.b.c": 2, "a.d": 4}),
-    "quoted keys": ("\"a#\" = 1\n'b = [' = 2\n\"\\u0063\" = 3\n", {"a#": 1, "b = [": 2, "c": 3}),
+    "quoted keys": ('"a#" = 1\n\'b = [\' = 2\n"\\u0063" = 3\n', {"a#": 1, "b = [": 2, "c": 3}),
     "an empty key": ("'' = 1\n", {"": 1}),
     "inline tables": (
         "t = { a = 1, b = { c = '}', d.e = ']' } }\nz = {}\n",
@@ -45,12 +45,21 @@ CASES = {
     "an array": ("a = [\n 1, # ]\n 'b = 2',\n]\nb = 1\n", {"a": 1, "b": 5}),
     "arrays in arrays": ('a = [[\n"]"],\n[{b = "}"}]]\nc = 1\n', {"a": 1, "c": 4}),
     "a long string in an array": ('a = ["""\n]\nb = 1\n"""]\nc = 1\n', {"a": 1, "c": 5}),
-    "an array in an inline table": ("t = {a = [\n1], b = 2}\nc = 1", {"t": 1, "t.a": 1, "t.b": 2, "c": 3}),
-    "an array of tables": ("[[a]]\nb = 1\n[a.c]\nd = 1\n[[a]]\n[e]\nf = 1\n", {"a": 1, "e": 6, "e.f": 7}),
+    "an array in an inline table": (
+        "t = {a = [\n1], b = 2}\nc = 1",
+        {"t": 1, "t.a": 1, "t.b": 2, "c": 3},
+    ),
+    "an array of tables": (
+        "[[a]]\nb = 1\n[a.c]\nd = 1\n[[a]]\n[e]\nf = 1\n",
+        {"a": 1, "e": 6, "e.f": 7},
+    ),
     "dates": ("a = 1979-05-27 07:32:00 # b\nc = 07:32:00\n", {"a": 1, "c": 2}),
-    "lines that end as on Windows": ("a = 1\r\ns = '''\r\nx = 1'''\r\nb = 2\r\n", {"a": 1, "s": 2, "b": 4}),
+    "lines that end as on Windows": (
+        "a = 1\r\ns = '''\r\nx = 1'''\r\nb = 2\r\n",
+        {"a": 1, "s": 2, "b": 4},
+    ),
     "signs that other programs end lines with": ("a = '\u2028\x85'\nb = 1\n", {"a": 1, "b": 2}),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("text", "expected"), CASES.values(), ids=CASES.keys())

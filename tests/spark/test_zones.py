@@ -1,4 +1,7 @@
-"""Times without a zone in frames and options are local to the zone of the index, whatever that of the session is."""
+"""Times without a zone in frames and options are local to the zone of the index.
+
+That holds whatever zone the session has.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +31,8 @@ def abroad(spark):
 def frame_of(spark, *hours):
     """Rows with times without a zone."""
     rows = ", ".join(
-        f"('a', timestamp_ntz'2026-06-10 {hour:02}:00:00', timestamp_ntz'2026-06-11 {hour:02}:00:00')"
+        f"('a', timestamp_ntz'2026-06-10 {hour:02}:00:00', "
+        f"timestamp_ntz'2026-06-11 {hour:02}:00:00')"
         for hour in hours
     )
     return spark.sql(f"select * from values {rows} as rows(k, at, over)")

@@ -1,4 +1,7 @@
-"""Chained shards with keys of every shape, walked through any updates, beside a list of the rows that they must hold."""
+"""Chained shards with keys of every shape, walked through any updates.
+
+Beside them is a list of the rows that they must hold.
+"""
 
 from __future__ import annotations
 
@@ -22,8 +25,8 @@ from wavedex.store.room import Sizes
 Row = dict[str, Any]
 
 REST = [
-    ("t", pa.int64()), ("v", pa.string()), ("y", pa.large_binary()), ("f", pa.float64()), ("b", pa.bool_()),
-    ("c", pa.dictionary(pa.int32(), pa.string())),
+    ("t", pa.int64()), ("v", pa.string()), ("y", pa.large_binary()), ("f", pa.float64()),
+    ("b", pa.bool_()), ("c", pa.dictionary(pa.int32(), pa.string())),
 ]  # fmt: skip
 SPECS = {
     "numbers": EntrySpec(pa.schema([("k", pa.int64()), *REST]), "k", "t"),
@@ -98,7 +101,10 @@ def check(files: Files, spec: EntrySpec, part: Part, rows: Sequence[Row]) -> Cha
 
 
 def check_chains(shard: ChainedShard, sizes: Sizes) -> None:
-    """What the rule of chains says of every key: few buckets, of sizes of the series, without too much room."""
+    """What the rule of chains says of every key.
+
+    Few buckets, of sizes of the series, without too much room.
+    """
     chains, buckets = shard.chains, shard.buckets
     assert chains.lengths.max() <= math.ceil(2 * sizes.per_key)
     assert (sizes.at_least(buckets.sizes) == buckets.sizes).all()
@@ -110,7 +116,10 @@ def check_chains(shard: ChainedShard, sizes: Sizes) -> None:
 
 @dataclass
 class Walk:
-    """A part that is changed again and again, as commits would, of which the last `kept` stay readable."""
+    """A part that is changed again and again, as commits would.
+
+    The last `kept` commits stay readable.
+    """
 
     files: Files
     spec: EntrySpec

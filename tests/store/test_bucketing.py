@@ -1,4 +1,7 @@
-"""The rule of chains: what must be written anew is, few buckets come of it, and keys that nobody touched are left alone."""
+"""The rule of chains.
+
+What must be written anew is, few buckets come of it, and keys that nobody touched are left alone.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +11,15 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavedex.store.growing.chain_rule import ROOMY, Asked, cut, plan_buckets
+from wavedex.store.growing.chain_rule import ROOMY, BucketsAsked, cut, plan_buckets
 from wavedex.store.room import Sizes
 
 series = st.builds(Sizes, st.floats(1.05, 16.0), st.integers(1, 5), st.floats(1.0, 5.0))
 
 
 @st.composite
-def questions(draw) -> tuple[Sizes, Asked]:
-    """Any chains that the rule allows for, of which anything dies, and to which anything is added."""
+def questions(draw) -> tuple[Sizes, BucketsAsked]:
+    """Any chains that the rule allows for, of which anything dies, to which anything is added."""
     sizes = draw(series)
     most = math.ceil(2 * sizes.per_key)
     lengths, arriving, touched, room, living, loose = [], [], [], [], [], []
@@ -33,7 +36,7 @@ def questions(draw) -> tuple[Sizes, Asked]:
         arriving.append(draw(st.integers(0 if length else 1, 400)) if is_touched else 0)
         touched.append(is_touched)
     starts = np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64)
-    return sizes, Asked(
+    return sizes, BucketsAsked(
         starts, np.array(arriving, np.int64), np.array(touched, bool), np.array(room, np.int64),
         np.array(living, np.int64), np.array(loose, bool),
     )  # fmt: skip
@@ -60,13 +63,13 @@ def test_a_key_has_few_buckets_and_little_room_whatever_was_asked(question):
         assert room <= ROOMY * fitting * -(-count // fitting)
 
 
-def asked_of(sizes: list[int], living: list[int], arriving: int, loose: list[int]) -> Asked:
+def asked_of(sizes: list[int], living: list[int], arriving: int, loose: list[int]) -> BucketsAsked:
     """Of one key."""
     places = np.zeros(len(sizes), bool)
     places[loose] = True
-    return Asked(
-        np.array([0, len(sizes)]), np.array([arriving]), np.array([True]), np.array(sizes, np.int64),
-        np.array(living, np.int64), places,
+    return BucketsAsked(
+        np.array([0, len(sizes)]), np.array([arriving]), np.array([True]),
+        np.array(sizes, np.int64), np.array(living, np.int64), places,
     )  # fmt: skip
 
 
@@ -75,7 +78,8 @@ def test_a_new_bucket_has_the_size_of_the_one_before_it_until_there_are_too_many
     anew, size = plan_buckets(rule, asked_of([8, 8, 8], [8, 8, 5], 10, [2]))
     assert anew.tolist() == [False, False, True]
     assert size.tolist() == [8]
-    # Four full ones and 16 more would make six: all are joined into two of 32, of which 2.5 are enough for 48.
+    # Four full ones and 16 more would make six: all are joined into two of 32, of which 2.5 are
+    # enough for 48.
     anew, size = plan_buckets(rule, asked_of([8, 8, 8, 8], [8, 8, 8, 8], 16, []))
     assert anew.tolist() == [True] * 4
     assert size.tolist() == [32]

@@ -75,7 +75,7 @@ def test_columns_of_lists_cannot_be_updated_in_place():
         FORMATS["chained"].check_updates(EntrySpec(schema, "k", "t"))
 
 
-# -- damage -----------------------------------------------------------------------------------------------
+# -- damage ----------------------------------------------------------------------------------------
 
 SPEC = SPECS["numbers"]
 
@@ -146,7 +146,10 @@ def test_records_that_point_outside_of_the_heap_are_found(walk):
 
 
 def miswritten(walk: Walk, **changed: Any) -> str:
-    """What is found wrong with a directory that was written with other chains, and so has its checksum."""
+    """What is found wrong with a directory that was written with other chains.
+
+    Written so, it has its checksum.
+    """
     shard = ChainedShard(walk.files, SPEC, walk.part)
     chains, free = shard.chains, changed.pop("free", shard.free)
     arrays = chains.buckets.arrays() | {

@@ -1,4 +1,7 @@
-"""A chained shard holds what a list of rows holds whatever is done to it, and shows its past to whoever kept it."""
+"""A chained shard holds what a list of rows holds whatever is done to it.
+
+It shows its past to whoever kept it.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +56,7 @@ def test_any_updates_in_any_order_leave_what_a_list_of_rows_has(keys, steps, siz
 
 
 def take_steps(walk: Walk, steps: list, every: int = 1) -> None:
-    """Take steps one after the other, the first of them behind a first addition, and look after every so many."""
+    """Take steps one after the other, behind a first addition, and look after every so many."""
     rnd = random.Random(5)
     for number, (what, drawn) in enumerate([("add", [*range(KEYS), 1, 1, 1]), *steps]):
         known = sorted(slot for slot, rows in walk.slots.items() if rows)
@@ -88,7 +91,7 @@ def test_a_long_life_leaves_what_a_list_of_rows_has(tmp_path, monkeypatch, keys,
     take_steps(Walk(Files(tmp_path), SPECS[keys], Sizes(2.0, 2), kept), steps, every=8)
 
 
-# -- how many buckets a key has ------------------------------------------------------------------------
+# -- how many buckets a key has --------------------------------------------------------------------
 
 PLAIN = SPECS["numbers"]
 
@@ -159,7 +162,7 @@ def test_the_buckets_of_a_new_key_are_as_many_as_asked_for(tmp_path):
     assert chains.starts.tolist() == [0, 1, 4, 6]
 
 
-# -- what is written -------------------------------------------------------------------------------------
+# -- what is written -------------------------------------------------------------------------------
 
 
 def watched(walk: Walk) -> WatchedDisk:
@@ -293,7 +296,7 @@ def test_steady_churn_of_single_rows_leaves_the_files_bounded(tmp_path, monkeypa
     walk.check()
 
 
-# -- single rows ---------------------------------------------------------------------------------------
+# -- single rows -----------------------------------------------------------------------------------
 
 
 def test_rows_that_share_a_hash_are_not_taken_out_for_each_other(tmp_path):
@@ -355,7 +358,7 @@ def test_what_cannot_remove_says_so(tmp_path):
         Updatable.remove(walk.chainer(), walk.part, "x", batch_of(PLAIN, walk.rows))
 
 
-# -- crashes ---------------------------------------------------------------------------------------------
+# -- crashes ---------------------------------------------------------------------------------------
 
 DISKS = {
     "crash": lambda path, number: CrashingDisk(path, number),

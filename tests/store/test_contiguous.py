@@ -1,4 +1,7 @@
-"""A shard that is updated in place holds what a dictionary holds, and shows its past to whoever kept it."""
+"""A shard that is updated in place holds what a dictionary holds.
+
+It shows its past to whoever kept it.
+"""
 
 from __future__ import annotations
 

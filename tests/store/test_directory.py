@@ -1,4 +1,7 @@
-"""A directory finds every key that it was built from and none that it was not, however the hashes collide."""
+"""A directory finds every key that it was built from and none that it was not.
+
+That holds however the hashes collide.
+"""
 
 from __future__ import annotations
 
@@ -6,13 +9,13 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from wavedex.store.directory import LOAD_MAX, Table, build_table
+from wavedex.store.directory import LOAD_MAX, HashTable, build_table
 
 TOP = 2**64 - 1
 
 
 def table_of(hashes):
-    return Table(*build_table(np.array(hashes, np.uint64)), len(hashes))
+    return HashTable(*build_table(np.array(hashes, np.uint64)), len(hashes))
 
 
 # Hashes that crowd into few places, at the beginning and at the very end of the table.

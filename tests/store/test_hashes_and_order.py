@@ -1,4 +1,7 @@
-"""Hashes are those of the package `xxhash` on Spark's bytes, and orders are those of Python's `sorted`."""
+"""Hashes are those of the package `xxhash` on Spark's bytes.
+
+Orders are those of Python's `sorted`.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Rows find their equals on the other side, each once, as a counter of rows has it; a shared hash is not enough."""
+"""Rows find their equals on the other side, each once, as a counter of rows has it.
+
+A shared hash is not enough.
+"""
 
 from __future__ import annotations
 
@@ -32,10 +35,13 @@ COLUMNS: dict[str, tuple[pa.DataType, list[Any]]] = {
     "l": (pa.list_(pa.string()), [None, [], ["a"], ["a", None], [None, "a"]]),
     "ll": (pa.large_list(pa.int8()), [None, [], [1], [1, 1]]),
     "f2": (pa.list_(pa.int8(), 2), [None, [1, 2], [1, None]]),
-    "st": (pa.struct([("a", pa.int8()), ("b", pa.string())]), [None, {"a": 1, "b": None}, {"a": None, "b": "x"}]),
+    "st": (
+        pa.struct([("a", pa.int8()), ("b", pa.string())]),
+        [None, {"a": 1, "b": None}, {"a": None, "b": "x"}],
+    ),
     "m": (pa.map_(pa.string(), pa.int8()), [None, [], [("a", 1)], [("a", 2)]]),
     "n": (pa.null(), [None]),
-}  # fmt: skip
+}
 
 
 def batch_of(rows: list[dict[str, Any]], names: list[str]) -> pa.RecordBatch:
@@ -112,7 +118,10 @@ def unscrambled(word: int) -> int:
 
 
 def colliding(a: int, b: int, other_a: int, begin: int = 0) -> tuple[int, int]:
-    """The row with another first number that has the same hash as (a, b), behind columns of the hash `begin`."""
+    """The row with another first number that has the same hash as (a, b).
+
+    Behind columns of the hash `begin`.
+    """
 
     def begun(first: int) -> int:
         word = (begin * _ODD & _MASK) ^ scrambled(first & _MASK)

@@ -1,4 +1,7 @@
-"""A Parquet shard reads little of its file, notices what is damaged, and is not larger than plain Parquet."""
+"""A Parquet shard reads little of its file, and notices what is damaged.
+
+It is not larger than plain Parquet.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ from wavedex.store.part import Part
 from wavedex.store.sorted import parquet
 from wavedex.store.sorted.parquet import ParquetShard, build_parquet
 from wavedex.store.sorted.row_groups import describe_groups
-from wavedex.store.sorter import Layout, SortedRows, as_sorted, sort_rows, write_part
+from wavedex.store.sorter import PartDraft, SortedRows, as_sorted, sort_rows, write_part
 
 SCHEMA = pa.schema(
     [
@@ -178,10 +181,13 @@ def test_several_threads_read_one_shard(tmp_path, monkeypatch):
 
 
 def spoilt(folder: Path, rows: SortedRows, **arrays) -> list[str]:
-    """What is found where the directory, or the order, is not that of the rows but every checksum is right."""
+    """What is found where the directory, or the order, is not that of the rows.
+
+    Every checksum is right all the same.
+    """
     right, metadata = describe_groups(SPEC, rows, 64)
     table = pa.Table.from_batches([rows.batch])
-    layout = Layout(
+    layout = PartDraft(
         "parquet",
         ".parquet",
         lambda sink: pq.write_table(table, pa.PythonFile(sink, mode="w"), row_group_size=64),

@@ -1,4 +1,4 @@
-"""Records hold what the rows held: every flat type, every pattern of nulls, any heap before them."""
+"""Records hold what the rows held: every flat type, all patterns of nulls, any heap before them."""
 
 from __future__ import annotations
 

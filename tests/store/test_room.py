@@ -1,4 +1,7 @@
-"""Room in files: the sizes form one series, and freed room is handed out once, and only when nobody can see it."""
+"""Room in files.
+
+The sizes form one series, and freed room is handed out once, and only when nobody can see it.
+"""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """The command `append`: files into an index.
 
-Into a wave index they go one after the other, each as the next slots. Into a lifetime index they go together, with one
-refresh at an instant that is given or is that of their last insertion: it is then all of them or none, and the same command
-again is known by its rows and passed over.
+Into a wave index they go one after the other, each as the next slots. Into a lifetime index they go
+together, with one refresh. Its instant is given, or it is that of their last insertion. So it is
+all of them or none. The same command again is known by its rows and passed over.
 """
 
 from __future__ import annotations
@@ -42,14 +42,16 @@ def append(
         str | None,
         typer.Option(
             metavar="T",
-            help="For a lifetime index: the instant of the refresh; else that of the last insertion in the files.",
+            help="For a lifetime index: the instant of the refresh; else that of the last "
+            "insertion in the files.",
         ),
     ] = None,
     arrived: Annotated[
         list[str] | None,
         typer.Option(
             metavar="COLUMN=N",
-            help="For counted windows: the newest position of each stream, by its column; several times.",
+            help="For counted windows: the newest position of each stream, by its column; several "
+            "times.",
         ),
     ] = None,
     null: Annotated[
@@ -60,14 +62,16 @@ def append(
         str | None,
         typer.Option(
             metavar="ZONE",
-            help="The zone in which times in the files are local that have none; else that of the index.",
+            help="The zone in which times in the files are local that have none; else that of the "
+            "index.",
         ),
     ] = None,
 ) -> Iterator[Answer]:
-    """Append the rows of files: as the next slots of a wave index, or with one refresh of a lifetime index.
+    """Append files: as the next slots of a wave index, or with one refresh of a lifetime index.
 
-    What is over is let go. Into a wave index each file goes as a whole or not at all; one that was appended before is
-    passed over. Into a lifetime index all files go together or not at all; the last command again is passed over.
+    What is over is let go. Into a wave index each file goes as a whole or not at all; one that was
+    appended before is passed over. Into a lifetime index all files go together or not at all; the
+    last command again is passed over.
     """
     idx = open_index(index)
     if zone is not None:
@@ -80,8 +84,11 @@ class Said(NamedTuple):
     """What was said of the time of rows."""
 
     slot: str | None
+    """The slot, if one was named."""
     now: str | None
+    """The instant of the refresh, if one was given."""
     arrived: list[str]
+    """The newest position of each stream, as COLUMN=N."""
 
 
 def _append_each(
@@ -116,14 +123,19 @@ _TAKEN: dict[str, Callable[..., Iterator[Answer]]] = {
 
 
 class Texts(NamedTuple):
-    """How the text of files is meant: what stands for no value, and the zone of times that name none."""
+    """How the text of files is meant."""
 
     null: str
+    """What stands for no value."""
     zone: str | None
+    """The zone of times that name none; None for that of the index."""
 
 
 def read_rows(idx: AnyIndex, path: Path, texts: Texts) -> pa.Table:
-    """The rows of a file, with pointers to them where the index keeps those. Raises Unreadable, BadTime."""
+    """The rows of a file, with pointers to them where the index keeps those.
+
+    Raises Unreadable, BadTime.
+    """
     definition = idx.definition
     zone = texts.zone or definition.zone
     try:
@@ -212,7 +224,10 @@ def _read_all(
 
 
 def _positions(idx: wavedex.LifetimeIndex, arrived: list[str]) -> dict[str, int] | None:
-    """How far each stream has come. Raises BadParameter where windows are counted and it is not said."""
+    """How far each stream has come.
+
+    Raises BadParameter where windows are counted and it is not said.
+    """
     counts = idx.definition.counts
     if not counts:
         refuse("counted windows, and this index has none", arrived=arrived or None)

@@ -17,7 +17,10 @@ LIMIT_ROWS = 50
 def find_asked(
     index: str, commit: int | None, shorten: list[str] | None, check: bool
 ) -> AnyIndex | Snapshot:
-    """The index, or what is to be seen of it: at a commit, with shorter windows, of files that were checked."""
+    """The index, or what is to be seen of it.
+
+    That is at a commit, with shorter windows, of files that were checked.
+    """
     idx = open_index(index, check=check)
     kind = kind_of(idx)
     if not kind.can_shorten:

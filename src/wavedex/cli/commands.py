@@ -1,8 +1,8 @@
 """The command as a whole: which commands there are, and how each of them ends.
 
-An error that Wavedex raises on purpose is its message alone on standard error and exit code 1; wrong usage is 2; an
-interrupt and a reader that went away (`| head`) end quietly, with the codes that a shell gives to the signals. No
-command ends by itself: they raise, and it is decided here.
+An error that Wavedex raises on purpose is its message alone on standard error and exit code 1.
+Wrong usage is 2. An interrupt and a reader that went away (`| head`) end quietly, with the codes
+that a shell gives to the signals. No command ends by itself: they raise, and it is decided here.
 """
 
 from __future__ import annotations
@@ -114,7 +114,10 @@ def main() -> None:
 
 
 def _abandon_output() -> None:
-    """Let what is still to be written go nowhere, so that Python's own flush at the end does not fail again."""
+    """Let what is still to be written go nowhere.
+
+    Otherwise Python's own flush at the end would fail again.
+    """
     with contextlib.suppress(OSError, ValueError):
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

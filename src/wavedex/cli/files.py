@@ -1,9 +1,13 @@
-"""Files as tables: Parquet, CSV and JSON lines, in the types of an index where the file leaves them open.
+"""Files as tables: Parquet, CSV and JSON lines, in the types of an index.
 
-Parquet says itself what its columns are. A column of text takes the type that the index has for it, so that a code like
-007 stays one, and nothing is guessed. A time without a zone is local to the zone that is given. Binary is hex, as it is
-printed. Columns that the index does not know are read as they seem, and refused by the index by name. Whatever is wrong with a
-file is said before anything of it is appended.
+The types are those of the index where the file leaves them open.
+
+Parquet says itself what its columns are. A column of text takes the type that the index has for it,
+so that a code like 007 stays one, and nothing is guessed. A time without a zone is local to the
+zone that is given. Binary is hex, as it is printed.
+
+Columns that the index does not know are read as they seem. The index then refuses them by name.
+Whatever is wrong with a file is said before anything of it is appended.
 """
 
 from __future__ import annotations
@@ -23,14 +27,15 @@ BLOCK_BYTES = 1 << 24
 
 
 _HAS_ZONE = r"[T ]\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
-"""How the text of a time ends that has a zone."""
+"""How the text of a time with a zone ends."""
 TEXTS = (".csv", ".jsonl", ".ndjson", ".json")
 
 
 def read_file(path: Path, schema: pa.Schema, null: str = "", zone: str = "UTC") -> pa.Table:
-    """Read a file; `null` is what stands for no value in a CSV file. Raises Unreadable, and BadTime.
+    """Read a file. Raises Unreadable, and BadTime.
 
-    Texts without a zone are local to `zone` where the column has one.
+    `null` is what stands for no value in a CSV file. Texts without a zone are local to `zone` where
+    the column has one.
     """
     kind = _kind_of(path)
     if not path.is_file():
@@ -54,8 +59,8 @@ def _kind_of(path: Path) -> str:
     if last == ".parquet" or last in TEXTS:
         return last
     raise Unreadable(
-        f"Cannot tell what {path} holds. Give a .parquet, .csv, .jsonl, .ndjson or .json file; text "
-        "may be compressed as .gz."
+        f"Cannot tell what {path} holds. Give a .parquet, .csv, .jsonl, .ndjson or .json file; "
+        "text may be compressed as .gz."
     )
 
 
@@ -93,7 +98,8 @@ def _read_csv(path: Path, schema: pa.Schema, null: str) -> pa.Table:
 def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
     asked = pa.schema([(field.name, _json_type(field.type)) for field in schema])
     table = _parse_json(path, asked)
-    # A column that was asked for and is in no row comes back as nulls; so does one that has only nulls.
+    # A column that was asked for and is in no row comes back as nulls; so does one that has only
+    # nulls.
     doubtful = {name for name in asked.names if table.column(name).null_count == table.num_rows}
     if doubtful:
         sure = pa.schema([field for field in asked if field.name not in doubtful])
@@ -103,9 +109,10 @@ def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def as_of_zone(table: pa.Table, schema: pa.Schema, zone: str, own: str) -> pa.Table:
-    """Times without a zone, which are local to `zone`, as the schema has them, whose own are local to `own`.
+    """Times without a zone, which are local to `zone`, as the schema has them.
 
-    Raises BadTime where a zone does not say which instants are meant.
+    Those of the schema are local to `own`. Raises BadTime where a zone does not say which instants
+    are meant.
     """
     for at, name in enumerate(table.column_names):
         kind = _value_type(schema.field(name).type) if name in schema.names else None
@@ -133,7 +140,10 @@ def _parse_json(path: Path, schema: pa.Schema) -> pa.Table:
 
 
 def _json_type(kind: pa.DataType) -> pa.DataType:
-    """What JSON has for a type: text for times, which Arrow's JSON reader would take without their zone."""
+    """What JSON has for a type.
+
+    Times are text: Arrow's JSON reader would take them without their zone.
+    """
     kind = _value_type(kind)
     if pt.is_duration(kind):
         return pa.int64()

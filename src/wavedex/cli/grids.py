@@ -11,7 +11,10 @@ from wavedex.plan import grid as grid_of
 
 
 def is_grid(name: str, shape: str | None) -> bool:
-    """Whether a method of grids is meant, and no wave scheme; `wata` is both, and with a shape it is a grid's."""
+    """Whether a method of grids is meant, and no wave scheme.
+
+    `wata` is both, and with a shape it is a grid's.
+    """
     return shape is not None or (name in METHODS and name not in SCHEMES)
 
 
@@ -23,7 +26,10 @@ def chosen_grid(
     partition: str | None,
     seed: int | None,
 ) -> Grid:
-    """The grid that the options say. Raises BadParameter where they cannot be read, BadGrid where it cannot be."""
+    """The grid that the options say.
+
+    Raises BadParameter where they cannot be read, BadGrid where it cannot be.
+    """
     rows, columns = _numbers(method, shape, indexes)
     sides = None if partition is None else sides_of(partition)
     return grid_of(method, window, rows, columns, sides, 0 if seed is None else seed)

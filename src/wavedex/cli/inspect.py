@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def inspect(index: Index) -> Answer:
-    """Show what an index is and which sub-index holds which slots, or what the cells of its grid hold."""
+    """Show what an index is, which sub-index holds which slots, or what its grid's cells hold."""
     idx = open_index(index)
     about, definition = idx.describe(), idx.definition
     drawing = definition.drawing

@@ -23,8 +23,8 @@ Since = Annotated[
     str | None,
     typer.Option(
         metavar="T",
-        help="Rows from this slot number, date or datetime on; a slot or date counts whole. A lifetime index compares "
-        "insertion times.",
+        help="Rows from this slot number, date or datetime on; a slot or date counts whole. A "
+        "lifetime index compares insertion times.",
     ),
 ]
 Until = Annotated[
@@ -34,8 +34,9 @@ Shorten = Annotated[
     list[str] | None,
     typer.Option(
         metavar="DURATION",
-        help="As a query sees it whose windows are so much shorter, such as '4 minutes'; or COLUMN=DURATION, or "
-        "COLUMN=ROWS, for windows by themselves, several times. For lifetime indexes.",
+        help="Answer as if the windows were shorter by this much, such as '4 minutes'; or "
+        "COLUMN=DURATION, or COLUMN=ROWS, for windows by themselves, several times. For lifetime "
+        "indexes.",
     ),
 ]
 Commit = Annotated[
@@ -81,7 +82,9 @@ def refuse(others: str, **options: object) -> None:
 
 
 def pairs_of(option: str, texts: Sequence[str]) -> dict[str, str]:
-    """What an option says of columns, by name. Raises BadParameter where it does not, or says it twice.
+    """What an option says of columns, by name.
+
+    Raises BadParameter where it says nothing of one, or says it twice.
 
     >>> pairs_of("--arrived", ["left=17", "right = 4"])
     {'left': '17', 'right': '4'}
@@ -98,7 +101,7 @@ def pairs_of(option: str, texts: Sequence[str]) -> dict[str, str]:
 
 
 def whole(text: str, option: str) -> int:
-    """The number that an option gives. Raises BadParameter where it is none."""
+    """The number that an option gives. Raises BadParameter where it gives no number."""
     try:
         return int(text)
     except ValueError:

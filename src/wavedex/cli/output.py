@@ -61,7 +61,10 @@ class Answer:
 
 
 def shown(command: Callable[..., Any]) -> Callable[..., None]:
-    """A command that writes what the function returns or yields, with the option `--json` if it has none."""
+    """A command that writes what the function returns or yields.
+
+    It gets the option `--json` if it has none.
+    """
     signature = inspect.signature(command, eval_str=True)
     own = signature.parameters
     is_added = "as_json" not in own
@@ -91,7 +94,10 @@ def _json(data: Any, is_deep: bool) -> str:
 
 
 def console_for(is_table: bool) -> Console:
-    """Where something is drawn: a terminal as wide as it is; for tables whatever else so wide that no row is cut."""
+    """Where something is drawn: a terminal as wide as it is.
+
+    Elsewhere, tables are so wide that no row is cut.
+    """
     from rich.console import Console
 
     console = Console(highlight=False)

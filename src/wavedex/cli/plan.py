@@ -1,6 +1,7 @@
-"""The command `plan`: what a scheme does, slot by slot, as the papers' tables and figures have it, and how much it holds.
+"""The command `plan`: what a scheme does, slot by slot, and how much it holds.
 
-A wave scheme is planned for a number of sub-indexes, a method of variable lifetimes for a grid of them.
+It is shown as the papers' tables and figures have it. A wave scheme is planned for a number of
+sub-indexes, a method of variable lifetimes for a grid of them.
 """
 
 from __future__ import annotations
@@ -55,7 +56,8 @@ def plan(
         str | None,
         typer.Option(
             metavar="BIRTHS,DEATHS",
-            help="How a grid partitions insertions and expirations: round-robin, chronological or random.",
+            help="How a grid partitions insertions and expirations: round-robin, chronological or "
+            "random.",
         ),
     ] = None,
     seed: Annotated[
@@ -82,8 +84,8 @@ def plan(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="The rows of each slot: one number a line, or a column of a Parquet, CSV or JSON file. "
-            "Shows what the scheme would hold of them, or with --until what it would do.",
+            help="The rows of each slot: one number a line, or a column of a Parquet, CSV or JSON "
+            "file. Shows what the scheme would hold of them, or with --until what it would do.",
         ),
     ] = None,
     sizes_column: Annotated[
@@ -94,7 +96,8 @@ def plan(
         int | None,
         typer.Option(
             metavar="M",
-            help="The most rows that a window will have, for bounded schemes; else that of --sizes.",
+            help="The most rows that a window will have, for bounded schemes; else that of "
+            "--sizes.",
             show_default=False,
         ),
     ] = None,
@@ -103,7 +106,10 @@ def plan(
         typer.Option(metavar="FILE", help="Also draw the sizes to a .png or .svg file."),
     ] = None,
 ) -> Answer:
-    """Show what a scheme does from slot W, the first full window, on; with --sizes, how much it would hold."""
+    """Show what a scheme does from slot W, the first full window, on.
+
+    With --sizes, show how much it would hold.
+    """
     last = 2 * window if until is None else until
     if is_grid(scheme, grid):
         refuse("wave schemes", spread=spread or None, update=update, max_size=max_size, plot=plot)

@@ -1,7 +1,7 @@
 """Rows on standard output: a table for people, JSON lines, CSV, or an Arrow stream.
 
-All but the table, which shows the first rows and counts the others, are written batch by batch as they are read: no
-format ever holds more than a batch.
+All but the table are written batch by batch as they are read. The table shows the first rows and
+counts the others. No format ever holds more than a batch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     pass
 
 SLICE_ROWS = 8_192
-"""So many rows become Python objects at a time: a batch of a scan can be a whole shard."""
+"""This many rows become Python objects at a time: a batch of a scan can be a whole shard."""
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """The command `run`: from a source to an index with Spark, as a pipeline file says.
 
-The file is checked before anything of Spark is loaded, so that its mistakes are told at once, with or without Spark.
+The file is checked before anything of Spark is loaded. So its mistakes are told at once, with or
+without Spark.
 """
 
 from __future__ import annotations

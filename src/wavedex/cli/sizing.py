@@ -1,8 +1,11 @@
-"""What schemes would hold of slots of given sizes: the index size ratio of the wave-index paper (Section 6, Figure 11).
+"""What schemes would hold of slots of given sizes: the index size ratio (Section 6, Figure 11).
 
-The ratio is the most rows that a scheme ever holds, temporaries included, over the most that a window ever has, which is
-what a scheme that deletes at once holds. For one scheme and one number of sub-indexes the chart shows both over the slots;
-for several it shows the ratio against that number, as the figure does.
+Section and figure are those of the wave-index paper. The ratio is the most rows that a scheme ever
+holds, temporaries included, over the most that a window ever has. The latter is what a scheme that
+deletes at once holds.
+
+For one scheme and one number of sub-indexes the chart shows both over the slots. For several it
+shows the ratio against that number, as the figure does.
 """
 
 from __future__ import annotations
@@ -29,11 +32,14 @@ CHART_HEIGHT = 10
 
 @dataclass(frozen=True)
 class Sized:
-    """What one scheme would hold: at most, and after each slot."""
+    """What one scheme would hold."""
 
     scheme: Scheme
+    """The scheme."""
     ratio: SizeRatio
+    """What it would hold at most."""
     slots: list[SlotSize]
+    """What it would hold after each slot."""
 
     @property
     def window_min(self) -> int:
@@ -42,7 +48,7 @@ class Sized:
 
     @property
     def peak_slot(self) -> int:
-        """The first slot with which most is held."""
+        """The first slot with which the most is held."""
         return next(slot.slot for slot in self.slots if slot.held == self.ratio.held)
 
     def to_json(self) -> dict[str, Any]:
@@ -155,7 +161,8 @@ def _draw(found: Sequence[Sized], path: Path) -> None:
             mine = [one for one in found if one.scheme.name == name]
             across = [one.scheme.indexes for one in mine]
             up = [one.ratio.ratio for one in mine]
-            # Lines that lie on one another can be told apart: each is thinner than the one below it.
+            # Lines that lie on one another can be told apart: each is thinner than the one below
+            # it.
             thick = 4.0 * (len(names) - at) / len(names)
             colour = COLOURS[at % len(COLOURS)]
             axes.plot(across, up, "o-", color=colour, label=name, lw=thick, ms=thick + 3)

@@ -1,8 +1,11 @@
-"""The rows of slots from a file: one number a line, or a column of a Parquet, CSV or JSON file, in the order of the slots.
+"""The rows of slots from a file: one number a line, or a column of a Parquet, CSV or JSON file.
 
-A file of columns may also say which slot each row is; then they must follow one another. Nothing is guessed where it could
-be otherwise: the column that counts is the one that was named, else the only one of numbers, else the only one that is
-called a count. Whatever is wrong is said with the place.
+They are in the order of the slots. A file of columns may also say which slot each row is. Then the
+slots must follow one another.
+
+Nothing is guessed where it could be otherwise. The column that counts is the one that was named,
+else the only one of numbers, else the only one that is called a count. Whatever is wrong is said
+with the place.
 """
 
 from __future__ import annotations
@@ -50,7 +53,8 @@ def _from_lines(path: Path) -> list[int]:
             continue
         if not line.strip().isdecimal():
             raise BadSizes(
-                f"{path}:{number}: {line.strip()[:40]!r} is no number of rows. Give one whole number a line."
+                f"{path}:{number}: {line.strip()[:40]!r} is no number of rows. Give one whole "
+                "number a line."
             )
         sizes.append(int(line))
     return sizes
@@ -60,8 +64,8 @@ def _from_table(path: Path, table: pa.Table, column: str | None) -> list[int]:
     for name in table.column_names:
         if name.strip().isdecimal():
             raise BadSizes(
-                f"{path} has a column called {name!r}: its first line should name the columns. For one "
-                "number a line without a name, call the file .txt."
+                f"{path} has a column called {name!r}: its first line should name the columns. "
+                "For one number a line without a name, call the file .txt."
             )
     counted = _counted(path, table, column)
     for name in table.column_names:
@@ -72,7 +76,8 @@ def _from_table(path: Path, table: pa.Table, column: str | None) -> list[int]:
     for number, value in enumerate(values, start=1):
         if value is None or value != value or value < 0 or value != int(value):
             raise BadSizes(
-                f"{path}: row {number} has {value!r} in {counted!r}. Give a whole number, 0 or more, for each slot."
+                f"{path}: row {number} has {value!r} in {counted!r}. Give a whole number, 0 or "
+                "more, for each slot."
             )
         sizes.append(int(value))
     return sizes
@@ -120,9 +125,11 @@ def _check_order(path: Path, name: str, column: pa.ChunkedArray) -> None:
     for number, (before, after) in enumerate(pairwise(slots), start=2):
         if before is None or after is None or after <= before:
             raise BadSizes(
-                f"{path}: row {number} has {after} in {name!r} after {before}. Give the slots in their order, each once."
+                f"{path}: row {number} has {after} in {name!r} after {before}. Give the slots in "
+                "their order, each once."
             )
         if name.casefold() in ("slot", "slots") and pt.is_integer(kind) and after != before + 1:
             raise BadSizes(
-                f"{path}: row {number} has slot {after} after slot {before}. Give the slots between too, with 0 rows."
+                f"{path}: row {number} has slot {after} after slot {before}. Give the slots "
+                "between too, with 0 rows."
             )

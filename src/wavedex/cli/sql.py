@@ -1,7 +1,9 @@
 """SQL over the entries of a snapshot, by DuckDB, in memory.
 
-The entries are the view that `to_duckdb` makes, so that a query may name them as often as it likes and only the columns
-that it names are read. Whatever DuckDB objects to becomes an error of ours with its message. DuckDB works in a thread of its own: this one waits for it, and so can be interrupted.
+The entries are the view that `to_duckdb` makes. So a query may name them as often as it likes, and
+only the columns that it names are read. Whatever DuckDB objects to becomes an error of ours with
+its message. DuckDB works in a thread of its own. This thread waits for it, and so can be
+interrupted.
 """
 
 from __future__ import annotations
@@ -21,7 +23,10 @@ BATCH_ROWS = 65_536
 
 @contextmanager
 def querying(show: Callable[[Any], object], sql: str) -> Iterator[pa.RecordBatchReader]:
-    """Run a query; its rows can be read while the context is open. `show` makes a view of the entries. Raises BadQuery."""
+    """Run a query; its rows can be read while the context is open. Raises BadQuery.
+
+    `show` makes a view of the entries.
+    """
     duckdb = require("duckdb")
     connection = duckdb.connect()
     with ThreadPoolExecutor(max_workers=1) as worker:
@@ -40,9 +45,9 @@ def querying(show: Callable[[Any], object], sql: str) -> Iterator[pa.RecordBatch
 
 
 def _close(connection: Any, worker: ThreadPoolExecutor) -> None:
-    """Close the connection once the thread is done with it, and see to it that it is soon.
+    """Close the connection once the thread is done with it, and hurry the thread up.
 
-    An interrupt that falls between two statements is lost, so it is said again until it was heard.
+    An interrupt that falls between two statements is lost. So it is repeated until it was heard.
     """
     import duckdb
 

@@ -1,4 +1,4 @@
-"""The command `tune`: which growth factor of contiguous buckets suits a sample of the user's data."""
+"""The command `tune`: which growth factor of contiguous buckets suits a sample of user data."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ def tune(
         list[Path],
         typer.Argument(
             metavar="SAMPLE",
-            help="Parquet, CSV or JSON lines. Without --time, each file is a slot, in the order of time.",
+            help="Parquet, CSV or JSON lines. Without --time, each file is a slot, in the order "
+            "of time.",
         ),
     ],
     key: Annotated[str, typer.Option(metavar="COLUMN", help="The key; several columns as A,B.")],
@@ -65,7 +66,10 @@ def tune(
         ),
     ] = None,
 ) -> Answer:
-    """Try growth factors for update="in-place" on a sample, in real files, and say which costs least."""
+    """Try growth factors for update="in-place" on a sample, and say which costs least.
+
+    They are tried in real files.
+    """
     check_plot(plot)
     factors = [_factor(text) for text in growth.split(",")]
     keys = column_names(key) or []

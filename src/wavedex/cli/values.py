@@ -1,9 +1,12 @@
 """How does a value look outside of Arrow? The same in every format that is text.
 
-Times are ISO 8601, binary is hex, as it is typed as a key; decimals are strings in JSON, since a number there has no
-scale, but for those that are whole. Columns are converted at once where Arrow can; only nested values are walked. What
-is not a number, in a column of floats, is null in JSON, which has no word for it. Makes no scalars and no arrays of Python
-values where it can do without: Arrow looks for pandas then, which takes half a second to load.
+Times are ISO 8601. Binary is hex, as it is typed as a key. Decimals are strings in JSON, since a
+number there has no scale; those that are whole are numbers. What is not a number, in a column of
+floats, is null in JSON, which has no word for it.
+
+Columns are converted at once where Arrow can; only nested values are walked. Makes no scalars and
+no arrays of Python values where it can do without. For those, Arrow looks for pandas, which takes
+half a second to load.
 """
 
 from __future__ import annotations

@@ -14,7 +14,10 @@ from wavedex.show.words import human_bytes
 
 
 def verify(index: Index) -> Iterator[Answer]:
-    """Read every byte of the index and check every checksum and rule; the exit code is 1 where it is damaged."""
+    """Read every byte of the index and check every checksum and rule.
+
+    The exit code is 1 where it is damaged.
+    """
     try:
         idx = open_index(index)
         idx.verify()

@@ -1,10 +1,11 @@
-"""What should a slot cost? Counted in slots, from the plans and the rules of the update techniques alone.
+"""What should a slot cost? Counted in slots, from the plans and the rules of the techniques alone.
 
-1. The planner says what is asked of each sub-index and temporary (`wavedex.plan`), and a draft sums it up for each name
-   (`wavedex.engine.draft`): both are pure.
-2. The rules of docs/schemes.md say what a draft makes an update technique write. They are written down here once more, so
-   that an engine that writes more than they allow is noticed.
-3. `Sizes` gives the bytes: how much a file of one slot, of two, and so on takes was measured from one build of each.
+1. The planner says what is asked of each sub-index and temporary (`wavedex.plan`). A draft sums it
+   up for each name (`wavedex.engine.draft`). Both are pure.
+2. The rules of docs/schemes.md say what a draft makes an update technique write. They are written
+   down here once more, so that an engine that writes more than they allow is noticed.
+3. `SlotBytes` gives the bytes. How much a file of one slot, of two, and so on takes was measured
+   from one build of each.
 
 Opens no file and reads no clock. All slots that arrive are taken to have rows, and all as many.
 """
@@ -26,13 +27,16 @@ NOTHING: Slots = frozenset()
 
 @dataclass(frozen=True)
 class Written:
-    """What one commit writes: of how many slots the records of each write are, and of how many each new directory is.
+    """What one commit writes.
 
-    A packed file has both. In place, new records may be few and the directory is always that of the whole sub-index.
+    A packed file has records and a directory. In place, new records may be few, and the directory
+    is always that of the whole sub-index.
     """
 
     records: tuple[int, ...] = ()
+    """For each write, how many slots its records are of."""
     directories: tuple[int, ...] = ()
+    """For each new directory, how many slots it is of."""
 
     @property
     def slots(self) -> int:
@@ -44,8 +48,8 @@ class Written:
 
 
 @dataclass(frozen=True)
-class Sizes:
-    """The bytes of the records and of the directory of one, two, ... slots, each measured from one build."""
+class SlotBytes:
+    """The bytes of one, two, ... slots, each measured from one build: records and directories."""
 
     records: Mapping[int, int]
     directories: Mapping[int, int]
@@ -57,14 +61,16 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Step:
-    """What one slot costs, and what is there after it: the slots that readers may meet, and those of all files."""
+class SlotCost:
+    """What one slot costs, and what is there after it."""
 
     slot: int
     transition: Written
     preparation: Written
     slots_shown: int
+    """The slots that readers may meet."""
     slots_on_disk: int
+    """Those of all files."""
 
 
 class Prediction:
@@ -77,19 +83,19 @@ class Prediction:
         self._parts: dict[str, tuple[Part, ...]] = {}
         self._files = 0
 
-    def begin(self, newest: int, arriving: Iterable[int]) -> Step:
+    def begin(self, newest: int, arriving: Iterable[int]) -> SlotCost:
         """The first append: a window up to `newest` of which `arriving` have rows."""
         plan, self._state = self.planner.start(newest)
         return self._step(plan.transition, plan.preparation, frozenset(arriving))
 
-    def arrive(self) -> Step:
+    def arrive(self) -> SlotCost:
         """The next slot."""
         plan, self._state = self.planner.transition(self._state, self._state.newest + 1)
         return self._step(plan.transition, plan.preparation, frozenset({self._state.newest}))
 
     def _step(
         self, transition: Sequence[Operation], preparation: Sequence[Operation], arriving: Slots
-    ) -> Step:
+    ) -> SlotCost:
         before = self._named()
         first = self._carry_out(transition, arriving)
         between = self._named()
@@ -97,7 +103,7 @@ class Prediction:
         later = self._carry_out(owed, NOTHING)
         # Two commits are kept: the newest, and the one before it.
         kept = (between if owed else before) | self._named()
-        return Step(
+        return SlotCost(
             self._state.newest,
             first,
             later,
@@ -135,7 +141,10 @@ class Prediction:
 
 @dataclass
 class _Desk:
-    """Where the drafts of one commit are settled: what readers see meanwhile, and what was written so far."""
+    """Where the drafts of one commit are settled.
+
+    It knows what readers see meanwhile, and what was written so far.
+    """
 
     present: tuple[Part, ...]
     files: int
@@ -159,7 +168,7 @@ def _is_packed(parts: Sequence[Part]) -> bool:
 
 
 def _pack(draft: Draft, desk: _Desk, as_runs: bool) -> tuple[Part, ...]:
-    """Files that never change: what is there is named, what must be packed is written, and the same only once."""
+    """Files that never change: what is there is named, what must be packed is written once."""
     parts = (*draft.own, *desk.sources(draft.old))
     if not draft.arriving and (_is_packed(parts) or (as_runs and not draft.merged)):
         return parts
@@ -174,7 +183,10 @@ def _pack(draft: Draft, desk: _Desk, as_runs: bool) -> tuple[Part, ...]:
 
 
 def _update(draft: Draft, desk: _Desk, in_place: bool) -> tuple[Part, ...]:
-    """Files that are written into: a copy where somebody else keeps them, what is new, and the directory anew."""
+    """Files that are written into: what is new, and the directory anew.
+
+    Where somebody else keeps them, a copy comes first.
+    """
     gained = frozenset().union(*(part.shown for part in desk.sources(draft.old)), draft.arriving)
     part = draft.parts[0] if draft.parts else None
     if part is not None:

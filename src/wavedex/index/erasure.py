@@ -1,7 +1,8 @@
-"""Erasing keys: all rows of some keys gone from every file, which is more than that no reader sees them.
+"""Erasing keys: all rows of some keys leave every file. Hiding them from readers would not do.
 
-The parts that have such rows are written anew without them, in one commit; then every earlier commit is let go of, with
-the files that only those name. What it costs is the shards that hold the keys.
+The parts that have such rows are written anew without them, in one commit. Then every earlier
+commit is let go of, with the files that only those name. What it costs is the shards that hold the
+keys.
 """
 
 from __future__ import annotations
@@ -27,10 +28,12 @@ from wavedex.plan import Erase
 
 @dataclass(frozen=True)
 class Erased:
-    """What an erase did: `rows` entries are gone, from the window and from what a soft one still held, as of `commit`."""
+    """What an erase did."""
 
     commit: int
+    """The commit from which on the rows are gone."""
     rows: int
+    """How many entries are gone, from the window and from what a soft window still held."""
 
 
 def erase(writer: Writer[Any], files: AnyFiles, keys: Iterable[Any]) -> Erased:
@@ -58,7 +61,10 @@ def erase(writer: Writer[Any], files: AnyFiles, keys: Iterable[Any]) -> Erased:
 def _look_up(
     definition: Definition, files: AnyFiles, manifest: Manifest, keys: Iterable[Any]
 ) -> tuple[pa.Array, dict[int, int]]:
-    """The keys, and how many rows each slot has of them. Nothing is held open once it returns: it is to be cleared away."""
+    """The keys, and how many rows each slot has of them.
+
+    Nothing is held open once it returns, since it is to be cleared away.
+    """
     with open_newest(definition, files, manifest) as snapshot:
         erased = snapshot.keys_of(keys)
         return erased, _count(snapshot, erased)
@@ -76,18 +82,18 @@ def _count(snapshot: Snapshot, keys: pa.Array) -> dict[int, int]:
 
 
 def _clear_away(writer: Writer[Any], files: AnyFiles, manifest: Manifest) -> None:
-    """Remove every commit before this one, and the files of those. Raises EraseUnfinished where one stays."""
+    """Remove every commit before this one, and their files. Raises EraseUnfinished if one stays."""
     try:
         writer.finish(manifest)
     except PreparationOwed as error:
         raise EraseUnfinished(
-            f"Nobody finds the rows any more, but files that have them could not be removed: {error.__cause__} Call "
-            "vacuum, or erase again, once that is put right."
+            "Nobody finds the rows any more, but files that have them could not be removed: "
+            f"{error.__cause__} Call vacuum, or erase again, once that is put right."
         ) from error
     held = [f"commit {number}" for number in Log(files).commits() if number < manifest.commit]
     held += writer.sweep(PATIENCE_S)
     if held:
         raise EraseUnfinished(
-            f"Nobody finds the rows any more, but a reader holds {held[0]}, and with it what has them. Close that "
-            "snapshot, or end that reader, and call vacuum."
+            f"Nobody finds the rows any more, but a reader holds {held[0]}, and with it what has "
+            "them. Close that snapshot, or end that reader, and call vacuum."
         )

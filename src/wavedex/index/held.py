@@ -1,6 +1,6 @@
-"""What every kind of index can do, whatever it keeps: it is opened, read through snapshots, checked and cleared up.
+"""What every kind of index can do: it is opened, read through snapshots, checked and cleared up.
 
-Reads go through a snapshot of the newest commit, which is taken again only when there is a newer one.
+Reads go through a snapshot of the newest commit. It is taken again only when there is a newer one.
 """
 
 from __future__ import annotations
@@ -85,9 +85,10 @@ class Held(Readable, Generic[D]):
     # -- reading --------------------------------------------------------------------------------
 
     def snapshot(self, commit: int | None = None) -> Snapshot:
-        """The window as the newest commit has it, or an earlier one, which never changes while it is held.
+        """The window as the newest commit has it, or an earlier one. It does not change while held.
 
-        Raises CommitGone where that commit is not kept any more (see `keep_commits` and `keep_for` of `create`).
+        Raises CommitGone where that commit is not kept any more (see `keep_commits` and `keep_for`
+        of `create`).
         """
         if commit is None:
             return self._take(None).held()
@@ -104,14 +105,16 @@ class Held(Readable, Generic[D]):
         if missing is not None and commit in self.commits:
             raise Damaged(f"{missing.filename} is missing") from missing
         raise CommitGone(
-            f"{self.path} has no commit {commit}, or not any more: it keeps {self.commits}. Ask for one of them, or "
-            "create the index with a larger keep_commits or keep_for."
+            f"{self.path} has no commit {commit}, or not any more: it keeps {self.commits}. Ask "
+            "for one of them, or create the index with a larger keep_commits or keep_for."
         )
 
     def at(self, manifest: Manifest, opened: dict[FileRef, Shard] | None = None) -> Snapshot:
-        """The window as a manifest has it. From afar files are fetched as they are needed, and all of them by `held`.
+        """The window as a manifest has it.
 
-        Raises FileNotFoundError where its files are not kept any more, RootMissing where a disk is not there.
+        From afar, files are fetched as they are needed, and all of them by `held`. Raises
+        FileNotFoundError where its files are not kept any more, RootMissing where a disk is not
+        there.
         """
         definition = self.definition_at(manifest)
         check_roots(self._files, self._definition.slotting, manifest, reading=True)
@@ -119,7 +122,10 @@ class Held(Readable, Generic[D]):
         return self.snapshot_kind(definition, self._files, manifest, opened, checked=checked)
 
     def definition_at(self, manifest: Manifest) -> D:
-        """What the index was when a commit was made. Raises Damaged where `index.json` is not what it was."""
+        """What the index was when a commit was made.
+
+        Raises Damaged where `index.json` is not what it was.
+        """
         self._definition.check_created(manifest)
         settings, definition = self._migrated
         if settings != manifest.settings:
@@ -133,7 +139,10 @@ class Held(Readable, Generic[D]):
         return self._log.commits()
 
     def _take(self, earlier: Snapshot | None) -> Snapshot:
-        """A snapshot of the newest commit: the earlier one if it still is that, or one that opens what it lacks."""
+        """A snapshot of the newest commit.
+
+        It is the earlier one if that still is the newest, or else one that opens what that lacks.
+        """
         opened = {} if earlier is None else earlier.opened()
         while True:
             manifest = self._log.latest()
@@ -149,7 +158,10 @@ class Held(Readable, Generic[D]):
                 return taken
 
     def _renewed(self, overtaken: Snapshot, error: FileNotFoundError) -> Snapshot:
-        """A snapshot of the newest commit instead of one of whose files one is gone. Raises Damaged where it is the newest."""
+        """A snapshot of the newest commit, instead of one that has lost a file.
+
+        Raises Damaged where it is the newest that has lost it.
+        """
         self._check_overtaken(overtaken.manifest, error)
         return self._take(overtaken)
 
@@ -202,9 +214,9 @@ class Held(Readable, Generic[D]):
         """What is in it and what its planner promises, as plain JSON."""
 
     def verify(self) -> None:
-        """Read every byte of the newest commit, check every checksum and every rule. Raises Damaged.
+        """Read every byte of the newest commit, check every checksum and rule. Raises Damaged.
 
-        The commit is pinned meanwhile, so that a writer which goes on does not remove its files.
+        The commit is pinned meanwhile, so that a writer that goes on does not remove its files.
         """
         while True:
             manifest = self._log.latest()
@@ -226,7 +238,7 @@ class Held(Readable, Generic[D]):
                 raise Damaged(findings)
 
     def _check_definition(self, manifest: Manifest) -> None:
-        """Raise Damaged where what lies on the disk now is not the definition that a commit was made by."""
+        """Raise Damaged where the disk has another definition than a commit was made by."""
         try:
             content = self._files.read(DEFINITION)
         except FileNotFoundError:
@@ -237,14 +249,16 @@ class Held(Readable, Generic[D]):
     # -- writing --------------------------------------------------------------------------------
 
     def erase(self, keys: Iterable[Any]) -> Erased:
-        """Erase all rows of these keys, from every file, before it returns; keys that are not there do no harm.
+        """Erase all rows of these keys, from every file, before it returns.
 
-        Earlier commits go too, however many are kept otherwise: their files have the rows. A file that a reader has
-        mapped has lost its name then, and its place on the disk once that reader lets go. Records that pointers lead
-        to, and the source of the rows, are not touched.
+        Keys that are not there do no harm. Earlier commits go too, however many are kept otherwise:
+        their files have the rows. If a reader has mapped a file, the file loses its name at once,
+        and its place on the disk once that reader lets go. The records that pointers lead to are
+        not touched, nor is the source of the rows.
 
-        Raises BadKey, ConcurrentWrite and what other writes raise; the index is then as it was. Raises EraseUnfinished where
-        no reader finds the rows any more and a file that has them could not be removed.
+        Raises BadKey, ConcurrentWrite and what other writes raise; the index is then as it was.
+        Raises EraseUnfinished where no reader finds the rows any more and a file that has them
+        could not be removed.
         """
         self._let_go()
         return erasing.erase(self._writer, self._files, keys)
@@ -252,7 +266,8 @@ class Held(Readable, Generic[D]):
     def vacuum(self, keep: int = 1) -> list[str]:
         """Remove all but the newest `keep` commits and every file that none of them names.
 
-        Readers that hold an older snapshot go on reading it. Returns the names of the files that were removed.
+        Readers that hold an older snapshot go on reading it. Returns the names of the files that
+        were removed.
         """
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise BadDefinition(f"keep={keep!r} is not a whole number of at least 1.")
@@ -262,7 +277,10 @@ class Held(Readable, Generic[D]):
             return removed
 
     def prepare(self) -> bool:
-        """Do the preparation that a crash or a full disk left undone. Returns whether there was any."""
+        """Do the preparation that a crash or a full disk left undone.
+
+        Returns whether there was any.
+        """
         with self._writer.writing() as manifest:
             return self._writer.prepare(manifest).commit != manifest.commit
 
@@ -271,7 +289,10 @@ class Held(Readable, Generic[D]):
         return self._definition.slotting.number(slot)
 
     def _let_go(self) -> None:
-        """Before a write: let the room of what is mapped be used again. What was fetched from afar is worth keeping."""
+        """Before a write: let the room of what is mapped be used again.
+
+        What was fetched from afar is worth keeping.
+        """
         if self._files.is_local and self._cached is not None:
             held, self._cached = [self._cached], None
             let_go(held)

@@ -1,7 +1,7 @@
 """What is said of a kind of index: its class, its options, and how they are checked.
 
-There are no lists of options and of their types: the options of a kind are the keywords of its `create`.
-What a kind says here is only what `create` cannot say of itself:
+There are no lists of options and of their types: the options of a kind are the keywords of its
+`create`. What a kind says here is only what `create` cannot say of itself:
 
 - what stands in for columns that nobody knows yet
 - which options depend on which others
@@ -50,7 +50,7 @@ class Kind(ABC):
     can_shorten: ClassVar[bool]
     """Whether it can be read as if its windows were shorter."""
     checked_first: ClassVar[tuple[str, ...]]
-    """An option comes after those on which it depends whether it can be taken."""
+    """The options that are checked before all others, each after those on which it depends."""
 
     @property
     def name(self) -> str:
@@ -80,7 +80,7 @@ class Kind(ABC):
 
     @abstractmethod
     def stand_ins(self, options: Mapping[str, Any]) -> dict[str, Any]:
-        """The options, with stand-ins for what is missing or wrong, so that the rest can be checked."""
+        """The options, with stand-ins for what is missing or wrong, to check the rest with."""
 
     @abstractmethod
     def beside(self, name: str, options: Mapping[str, Any]) -> dict[str, Any]:
@@ -88,7 +88,10 @@ class Kind(ABC):
 
     @abstractmethod
     def schema(self, options: Mapping[str, Any]) -> pa.Schema:
-        """The columns that the options name, of types that go with them. REQUIRES: stand-ins are there."""
+        """The columns that the options name, of types that go with them.
+
+        REQUIRES: stand-ins are there.
+        """
 
     @property
     def migrations(self) -> list[str]:
@@ -98,13 +101,16 @@ class Kind(ABC):
 
     @abstractmethod
     def counted(self, about: Mapping[str, Any]) -> tuple[dict[str, int], str]:
-        """How many rows an index has that was described, as numbers and in words."""
+        """How many rows a described index has, as numbers and in words."""
 
     # -- how rows get in, whoever delivers them ---------------------------------------------------
 
     @abstractmethod
     def append(self, index: Any, rows: Delivery, slot: Any = None) -> Any:
-        """Take rows that say themselves what the time is, or that are of one slot. Raises BadTime where there are no slots."""
+        """Take rows that say themselves what the time is, or that are of one slot.
+
+        Raises BadTime where there are no slots.
+        """
 
     @abstractmethod
     def amend(self, index: Any, rows: Delivery, slot: Any = None) -> Any:
@@ -118,7 +124,7 @@ class Kind(ABC):
 
     @abstractmethod
     def refresh(self, index: Any, rows: Delivery, now: int | None) -> Any:
-        """Take rows with an instant, if one was given; how far streams have come, only they say."""
+        """Take rows with an instant, if one was given. The rows say how far streams have come."""
 
     @abstractmethod
     def feed(self, index: Any, rows: Delivery, turn: Turn, late: Lateness) -> Any:
@@ -126,11 +132,17 @@ class Kind(ABC):
 
     @abstractmethod
     def check_stream(self, delay: Any, dead_letters: Any) -> None:
-        """Raise NoWatermark or BadDefinition where a stream is told too little, or what this kind does not know."""
+        """Raise NoWatermark where a stream is told too little.
+
+        Raise BadDefinition where it is told what this kind does not know.
+        """
 
     @abstractmethod
     def read_instant(self, index: Any, now: str | None) -> int | None:
-        """The instant that a text means, if there is one. Raises BadTime, BadDefinition where there are no instants."""
+        """The instant that a text means, if there is one.
+
+        Raises BadTime, and BadDefinition where there are no instants.
+        """
 
     # -- how it is told what it is ----------------------------------------------------------------
 
@@ -139,7 +151,10 @@ class Kind(ABC):
         return None
 
     def compare(self, definition: Any, name: str, given: Any) -> tuple[bool, Any]:
-        """Whether an option is that of an index, and what that is. Raises BadDefinition or BadTime where it cannot be."""
+        """Whether an option is that of an index, and what that is.
+
+        Raises BadDefinition or BadTime where it cannot be.
+        """
         if name == "key":
             held = definition.key
             names = (given,) if isinstance(given, str) else tuple(given)
@@ -172,7 +187,7 @@ def key_columns(options: Mapping[str, Any]) -> dict[str, pa.DataType]:
 
 
 def is_number(width: Any) -> bool:
-    """Whether slots are so many whole numbers."""
+    """Whether the width of slots is a whole number."""
     return isinstance(width, int) or (width is not None and width.strip().isdecimal())
 
 

@@ -12,7 +12,7 @@ from wavedex.index.wave.kind import WaveKind
 
 KINDS: dict[str, Kind] = {kind.name: kind for kind in (WaveKind(), LifeKind())}
 DEFAULT = "wave"
-"""The kind of an index of which nobody said it."""
+"""The kind of an index if nobody said it."""
 
 
 def all_hints() -> dict[str, Any]:

@@ -17,7 +17,7 @@ from wavedex.index.kinds import DEFAULT, KINDS
 from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.pipelines import index_options
 from wavedex.pipelines.places import is_missing, is_uri, lies_in, place_of
-from wavedex.pipelines.toml_tables import Notes, did_you_mean, nearest
+from wavedex.pipelines.toml_tables import TomlNotes, did_you_mean, nearest
 from wavedex.slots import Calendar, Durations, slotting
 
 MODES = ("batch", "folders", "stream")
@@ -39,7 +39,7 @@ _APART = [
 """The first must not lie in the second: each folder has a keeper who expects nothing else in it."""
 
 
-def check(notes: Notes, given: Given, folder: str) -> None:
+def check(notes: TomlNotes, given: Given, folder: str) -> None:
     """Note what does not go together. `folder` is where relative paths begin."""
     for table, key in (_SOURCE, _INDEX, _CHECKPOINT, _DEAD_LETTERS):
         if key in given.get(table, {}):
@@ -54,7 +54,7 @@ def check(notes: Notes, given: Given, folder: str) -> None:
     _check_apart(notes, given)
 
 
-def _check_mode(notes: Notes, given: Given) -> None:
+def _check_mode(notes: TomlNotes, given: Given) -> None:
     mode = given.get("source", {}).get("mode", "batch")
     if mode not in MODES:
         text = f"mode is {mode!r}. Give one of {', '.join(map(repr, MODES))}."
@@ -69,7 +69,7 @@ def _check_mode(notes: Notes, given: Given) -> None:
         notes.add(("stream",), text)
 
 
-def _check_source(notes: Notes, source: dict[str, Any]) -> None:
+def _check_source(notes: TomlNotes, source: dict[str, Any]) -> None:
     mode, path = source.get("mode", "batch"), source.get("path")
     if source.get("at_once", 1) < 1:
         notes.add(("source", "at_once"), "at_once is a whole number of at least 1.")
@@ -89,7 +89,7 @@ def _check_source(notes: Notes, source: dict[str, Any]) -> None:
         notes.add(_SOURCE, f"mode is 'folders', and {path!r} is a file. Give the folder above.")
 
 
-def _check_stream(notes: Notes, stream: dict[str, Any]) -> None:
+def _check_stream(notes: TomlNotes, stream: dict[str, Any]) -> None:
     for key in ("trigger", "delay"):
         text = stream.get(key)
         if text is None or (key == "trigger" and text == AVAILABLE_NOW):
@@ -121,7 +121,7 @@ def _duration(text: str) -> str | None:
     return f"{slots.every} {slots.unit}{'s' * (slots.every > 1)}"
 
 
-def _check_index(notes: Notes, index: dict[str, Any]) -> str | None:
+def _check_index(notes: TomlNotes, index: dict[str, Any]) -> str | None:
     """Note what is wrong with the options, and return the kind of the index.
 
     The kind is None where that is in doubt. Options of a new index are not needed where there is
@@ -151,7 +151,7 @@ def _check_index(notes: Notes, index: dict[str, Any]) -> str | None:
     return kind.name
 
 
-def _find_index(notes: Notes, path: str | None) -> tuple[Definition | None, bool]:
+def _find_index(notes: TomlNotes, path: str | None) -> tuple[Definition | None, bool]:
     """The definition of the index that is there, if any, and whether that could be told."""
     if path is not None and is_uri(path):
         return None, False
@@ -164,7 +164,7 @@ def _find_index(notes: Notes, path: str | None) -> tuple[Definition | None, bool
     return None, False
 
 
-def _check_kind_of_stream(notes: Notes, stream: dict[str, Any], kind: str | None) -> None:
+def _check_kind_of_stream(notes: TomlNotes, stream: dict[str, Any], kind: str | None) -> None:
     if kind != LifeDefinition.kind:
         return
     for key in ("delay", "dead_letters"):
@@ -173,7 +173,7 @@ def _check_kind_of_stream(notes: Notes, stream: dict[str, Any], kind: str | None
             notes.add(("stream", key), f"{text} Leave it out.")
 
 
-def _check_apart(notes: Notes, given: Given) -> None:
+def _check_apart(notes: TomlNotes, given: Given) -> None:
     for inner, outer in _APART:
         path, other = (given.get(table, {}).get(key) for table, key in (inner, outer))
         if path is None or other is None or notes.doubts(inner) or notes.doubts(outer):

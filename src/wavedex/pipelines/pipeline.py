@@ -21,7 +21,14 @@ from wavedex.index.kinds import DEFAULT, KINDS, all_hints, kinds_of
 from wavedex.pipelines import index_options
 from wavedex.pipelines.checks import AVAILABLE_NOW, check
 from wavedex.pipelines.toml_lines import KeyPath, lines_of
-from wavedex.pipelines.toml_tables import Notes, did_you_mean, kind_of, line_of, nearest, read_table
+from wavedex.pipelines.toml_tables import (
+    TomlNotes,
+    did_you_mean,
+    kind_of,
+    line_of,
+    nearest,
+    read_table,
+)
 
 __all__ = [
     "AVAILABLE_NOW",
@@ -30,7 +37,7 @@ __all__ = [
     "Shape",
     "Source",
     "SparkPart",
-    "Stream",
+    "StreamPart",
     "check_against",
     "read_pipeline",
 ]
@@ -69,7 +76,7 @@ class IndexPart:
 
 
 @dataclass(frozen=True)
-class Stream:
+class StreamPart:
     """How a stream runs."""
 
     checkpoint: str
@@ -99,13 +106,19 @@ class Pipeline:
     source: Source
     shape: Shape | None
     index: IndexPart
-    stream: Stream | None
+    stream: StreamPart | None
     spark: SparkPart
     lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False, compare=False)
     """On which line of the file each key stands."""
 
 
-PARTS = {"source": Source, "shape": Shape, "index": IndexPart, "stream": Stream, "spark": SparkPart}
+PARTS = {
+    "source": Source,
+    "shape": Shape,
+    "index": IndexPart,
+    "stream": StreamPart,
+    "spark": SparkPart,
+}
 HINTS: dict[str, dict[str, Any]] = {name: get_type_hints(part) for name, part in PARTS.items()}
 HINTS["index"] = {"path": str, "kind": str, **all_hints()}
 """The keys of each table and the types of their values."""
@@ -118,7 +131,7 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
     file = os.fspath(path)
     text, data = _parse(file)
     lines = lines_of(text)
-    notes = Notes(lines)
+    notes = TomlNotes(lines)
     given = _read_tables(notes, data)
     check(notes, given, os.path.dirname(os.path.abspath(file)))
     if notes.mistakes:
@@ -129,7 +142,7 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
         source=Source(**given["source"]),
         shape=Shape(**given["shape"]) if "shape" in given else None,
         index=IndexPart(options.pop("path"), kind=options.pop("kind", None), options=options),
-        stream=Stream(**given["stream"]) if "stream" in given else None,
+        stream=StreamPart(**given["stream"]) if "stream" in given else None,
         spark=SparkPart(**given.get("spark", {})),
         lines=lines,
     )
@@ -168,7 +181,7 @@ def _parse(file: str) -> tuple[str, dict[str, Any]]:
         raise BadPipeline(file, [Mistake(line, f"This is no TOML: {what}.")]) from None
 
 
-def _read_tables(notes: Notes, data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def _read_tables(notes: TomlNotes, data: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Return what can be used of each table, and note what else there is and what is missing."""
     given = {}
     for name, content in data.items():
@@ -192,7 +205,9 @@ def _read_tables(notes: Notes, data: Mapping[str, Any]) -> dict[str, dict[str, A
     return given
 
 
-def _of_its_kind(notes: Notes, content: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def _of_its_kind(
+    notes: TomlNotes, content: Mapping[str, Any]
+) -> tuple[dict[str, Any], dict[str, Any]]:
     """What the table of an index says, and the keys of its kind with their types.
 
     What only other kinds have is left out.
@@ -212,7 +227,7 @@ def _of_its_kind(notes: Notes, content: Mapping[str, Any]) -> tuple[dict[str, An
     return known, hints
 
 
-def _note_stranger(notes: Notes, name: str, content: Any, data: Mapping[str, Any]) -> None:
+def _note_stranger(notes: TomlNotes, name: str, content: Any, data: Mapping[str, Any]) -> None:
     """Note a table that nobody knows, or a key that is in no table."""
     if isinstance(content, dict):
         near = nearest(name, [table for table in HINTS if table not in data])

@@ -31,7 +31,7 @@ _KINDS = {
 }
 
 
-class Notes:
+class TomlNotes:
     """The mistakes in a file, each with the line that it is on."""
 
     def __init__(self, lines: Mapping[KeyPath, int]) -> None:
@@ -60,7 +60,7 @@ def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
 
 
 def read_table(
-    notes: Notes, name: str, content: Mapping[str, Any], hints: Mapping[str, Any]
+    notes: TomlNotes, name: str, content: Mapping[str, Any], hints: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the values of a table that are of the types in `hints`.
 
@@ -104,7 +104,7 @@ def kind_of(value: Any) -> str:
     return _KINDS.get(type(value), "a date or time")
 
 
-def _texts(notes: Notes, path: KeyPath, content: dict[str, Any]) -> Iterator[tuple[str, str]]:
+def _texts(notes: TomlNotes, path: KeyPath, content: dict[str, Any]) -> Iterator[tuple[str, str]]:
     """The names and values of a table that Spark gets, all as text.
 
     Dots in a name may be written without quotes, though TOML takes them for tables in tables.

@@ -71,7 +71,7 @@ def _masks(count: int) -> tuple[int, int]:
     return number_mask, 0xFFFFFFFF & ~number_mask
 
 
-class Table:
+class HashTable:
     """A table to look up in: of `count` buckets with tags or, without `count`, of numbers alone."""
 
     def __init__(

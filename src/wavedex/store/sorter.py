@@ -107,7 +107,7 @@ def _bucket_hashes(spec: EntrySpec, batch: pa.RecordBatch, starts: I64) -> U64:
 
 
 @dataclass(frozen=True)
-class Layout:
+class PartDraft:
     """A part that is to be written."""
 
     store: str
@@ -122,14 +122,14 @@ class Layout:
     """The metadata of its directory."""
 
 
-def write_part(files: AnyFiles, stem: str, layout: Layout, held: Slots, rows: int) -> Part:
+def write_part(files: AnyFiles, stem: str, draft: PartDraft, held: Slots, rows: int) -> Part:
     """Write a part of two files, rows and directory. ENSURES: both last."""
     refs = {
-        "rows": files.create(f"{stem}{layout.suffix}", layout.fill),
+        "rows": files.create(f"{stem}{draft.suffix}", draft.fill),
         "directory": files.create(
-            f"{stem}.dir", lambda sink: write_arrays(sink, layout.arrays, layout.metadata)
+            f"{stem}.dir", lambda sink: write_arrays(sink, draft.arrays, draft.metadata)
         ),
     }
     for ref in refs.values():
         files.sync(ref.name)
-    return Part(layout.store, refs, held, held, rows)
+    return Part(draft.store, refs, held, held, rows)

@@ -43,7 +43,7 @@ from wavedex.log.manifest import Log
 from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk
 from wavedex.testing.oracle import same_rows
 
-Rows: TypeAlias = "pa.Table | Sequence[dict[str, Any]]"
+Expected: TypeAlias = "pa.Table | Sequence[dict[str, Any]]"
 """Rows that are expected, as a table or as Python's values."""
 DiskOf = Callable[[AnyFiles, int], CrashingDisk]
 """Makes a disk of files that goes down before the change of that number."""
@@ -69,7 +69,7 @@ class CrashWalk(ABC):
         return rows
 
     def crash_everywhere(
-        self, disk_of: DiskOf, act: Callable[[Any], object], old: Rows, new: Rows
+        self, disk_of: DiskOf, act: Callable[[Any], object], old: Expected, new: Expected
     ) -> int:
         """Crash `act` before each of its changes in turn. How many there were.
 
@@ -147,8 +147,8 @@ def crash_everywhere(
     scratch: str | Path,
     disk_of: DiskOf,
     act: Callable[[Any], object],
-    old: Rows,
-    new: Rows,
+    old: Expected,
+    new: Expected,
 ) -> int:
     """A walk on a local disk, as `CrashWalk` has it."""
     return LocalWalk(origin, scratch).crash_everywhere(disk_of, act, old, new)
@@ -186,5 +186,5 @@ def _open(files: AnyFiles) -> AnyIndex:
     return open_index(str(files.root), surroundings=Surroundings(files=lambda _: files))
 
 
-def _listed(rows: Rows) -> list[dict[str, Any]]:
+def _listed(rows: Expected) -> list[dict[str, Any]]:
     return rows.to_pylist() if isinstance(rows, pa.Table) else list(rows)

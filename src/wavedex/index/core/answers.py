@@ -72,7 +72,7 @@ def shared_answers(
 
 
 def check_column(role: str, name: Any, schema: pa.Schema) -> None:
-    """Raise MissingColumn where a column is named that is not there, BadDefinition where there is no schema."""
+    """Raise MissingColumn where there is no such column, BadDefinition where there is no schema."""
     if not isinstance(schema, pa.Schema):
         raise BadDefinition(f"schema is a {type(schema).__name__}; pass a pyarrow.Schema.")
     if name is not None and name not in schema.names:
@@ -111,7 +111,7 @@ def key_names(key: str | Sequence[str]) -> tuple[str, ...]:
 
 
 def _single(field: pa.Field, keys: tuple[str, ...]) -> pa.Field:
-    """A column of lists that is a key holds one value of them in each entry."""
+    """A key column of lists as the column of one value of them, which each entry holds."""
     if field.name not in keys or not (pt.is_list(field.type) or pt.is_large_list(field.type)):
         return field
     return pa.field(field.name, field.type.value_type, metadata=field.metadata)
@@ -120,7 +120,8 @@ def _single(field: pa.Field, keys: tuple[str, ...]) -> pa.Field:
 def _with_position(kept: pa.Schema, schema: pa.Schema, position: Any) -> pa.Schema:
     if not isinstance(position, str) or position in schema.names:
         raise BadDefinition(
-            f"position={position!r}: give the name of a new column, for the place of a key in its list."
+            f"position={position!r}: give the name of a new column, for the place of a key in its "
+            "list."
         )
     return kept.append(pa.field(position, pa.int32(), nullable=False))
 
@@ -130,7 +131,8 @@ def _with_pointer(kept: pa.Schema, schema: pa.Schema, pointer: Any) -> pa.Schema
     taken = {*schema.names, *kept.names}
     if len({*names}) != 2 or any(not isinstance(name, str) or name in taken for name in names):
         raise BadDefinition(
-            f"pointer={pointer!r}: give the names of two new columns, for the file and for the row of a record."
+            f"pointer={pointer!r}: give the names of two new columns, for the file and for the "
+            "row of a record."
         )
     file, row = names
     return kept.append(pa.field(file, pa.string(), nullable=False)).append(
@@ -179,7 +181,8 @@ def _no_column(what: str, schema: pa.Schema) -> str:
 def _storable(field: pa.Field) -> pa.Field:
     """The field as it is kept. Raises BadDefinition where nothing can be done with its type.
 
-    Dictionaries count in 32 bits, so that those of several batches have room in one; views become plain strings.
+    Dictionaries count in 32 bits, so that those of several batches have room in one. Views become
+    plain strings.
     """
     kind = PLAIN.get(field.type, field.type)
     if pt.is_dictionary(kind) and kind.index_type != pa.int32():
@@ -197,6 +200,6 @@ def _storable(field: pa.Field) -> pa.Field:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> None:
-    """Raise UnknownScheme where a value is none of those that there are."""
+    """Raise UnknownScheme where a value is none of the choices."""
     if value not in choices:
         raise UnknownScheme(f"{name}={value!r} is none of {', '.join(map(repr, choices))}.")

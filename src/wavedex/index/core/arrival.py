@@ -1,7 +1,7 @@
-"""What arrives: any table, checked against the schema and turned into one Arrow batch of entries with their slots.
+"""What arrives: any table, checked against the schema and made one Arrow batch with its slots.
 
-Nothing is guessed. A column may be of another width or unit than the schema's where no value changes by it; anything else
-is refused by name before the index is touched.
+Nothing is guessed. A column may have another width or unit than the schema, as long as no value
+changes. Anything else is refused by name before the index is touched.
 """
 
 from __future__ import annotations
@@ -37,11 +37,14 @@ _PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 @dataclass(frozen=True)
 class Found:
-    """What arrived for one slot: how many rows, their order-free hash, and the last of their times."""
+    """What arrived for one slot."""
 
     rows: int
+    """How many rows."""
     content: int
+    """Their order-free hash."""
     latest: int
+    """The last of their times."""
 
     @property
     def identity(self) -> str:
@@ -61,19 +64,22 @@ NO_ROWS = Found(0, 0, -(2**63))
 
 @dataclass(frozen=True)
 class Arriving:
-    """Rows that arrived: what was found for each slot, the rows themselves, and how many had no key and were skipped.
-
-    The rows are in memory (`batch`), or were written as parts already (`staged`, shard by shard; where they are `mixed`,
-    those parts have rows of other shards too). Those that were `over` when they came are not among them.
-    """
+    """Rows that arrived."""
 
     summary: Mapping[int, Found]
+    """What was found for each slot."""
     null_keys: int
+    """How many rows had no key and were skipped."""
     batch: pa.RecordBatch
+    """The rows that are in memory."""
     slots: I64
+    """The slot of each row in memory."""
     staged: tuple[tuple[Part, ...], ...] = ()
+    """The rows that were written as parts already, shard by shard."""
     mixed: bool = False
+    """Whether the staged parts of a shard have rows of other shards too."""
     over: int = 0
+    """How many rows were over when they came. They are not among the others."""
 
     @property
     def identity(self) -> str:
@@ -109,7 +115,10 @@ class Arriving:
         )
 
     def where(self, kept: npt.NDArray[np.bool_], times: I64) -> Arriving:
-        """Some of the rows in memory, whose times are given as `summarise` takes them. REQUIRES: none are staged."""
+        """Some of the rows in memory. REQUIRES: none are staged.
+
+        Their times are given as `summarise` takes them.
+        """
         assert not self.staged
         if kept.all():
             return self
@@ -130,23 +139,27 @@ def summarise(batch: pa.RecordBatch, slots: I64, times: I64) -> dict[int, Found]
 
 
 def arrive(data: Any, definition: Definition, at: Any) -> Arriving:
-    """Check what a user handed in; `at` is what was said of its time, as the kind of index takes it.
+    """Check what a user handed in.
 
-    Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime and its kin.
+    `at` is what was said of its time, as the kind of index takes it. Raises SchemaMismatch,
+    MissingColumn, NullKeys, NullTimes, BadTime and its kin.
     """
     return settle(*fit(data, definition), definition, at)
 
 
 def fit(data: Any, definition: Definition) -> tuple[pa.Table, int]:
-    """What a user handed in, with the columns of the schema, and how many rows had no key and are left out.
+    """What a user handed in with the columns of the schema, and how many rows had no key.
 
-    Raises SchemaMismatch, MissingColumn, NullKeys and NullTimes.
+    Rows without a key are left out. Raises SchemaMismatch, MissingColumn, NullKeys and NullTimes.
     """
     return _without_null_keys(_fit(to_table(data), definition), definition)
 
 
 def settle(table: pa.Table, null_keys: int, definition: Definition, at: Any) -> Arriving:
-    """Find the slots of rows that fit; `at` is what was said of their time. Raises BadTime and its kin."""
+    """Find the slots of rows that fit. Raises BadTime and its kin.
+
+    `at` is what was said of their time.
+    """
     spec = definition.spec
     rows = one_batch(definition.complete(table, at).cast(spec.schema))
     batch = definition.living(rows, at)
@@ -173,7 +186,8 @@ def _fit(table: pa.Table, definition: Definition) -> pa.Table:
     missing = [field.name for field in definition.schema if field.name not in {*names, *made}]
     if missing:
         raise MissingColumn(
-            f"The batch lacks {', '.join(map(repr, missing))}. It has {', '.join(names) or 'no columns'}."
+            f"The batch lacks {', '.join(map(repr, missing))}. It has "
+            f"{', '.join(names) or 'no columns'}."
         )
     known = {*definition.offered.names, *definition.schema.names}
     unknown = [name for name in names if name not in known]
@@ -190,7 +204,7 @@ def _fit(table: pa.Table, definition: Definition) -> pa.Table:
 
 
 def _exploded(table: pa.Table, definition: Definition) -> pa.Table:
-    """A record with a list of keys is one row for each of them; one with none of them is no row.
+    """One row for each key where a record has a list of them, and no row where it has none.
 
     Raises SchemaMismatch where there are several lists.
     """
@@ -201,18 +215,19 @@ def _exploded(table: pa.Table, definition: Definition) -> pa.Table:
     ]
     if len(lists) > 1:
         raise SchemaMismatch(
-            f"The columns {' and '.join(map(repr, lists))} are lists, and only one column of a key may be. Make "
-            "rows of the others before you append."
+            f"The columns {' and '.join(map(repr, lists))} are lists, and only one column of a "
+            "key may be. Make rows of the others before you append."
         )
     if lists and definition.position in table.column_names:
         raise SchemaMismatch(
-            f"The batch has both lists of keys and the column {definition.position!r}, which is made of them. Drop it."
+            f"The batch has both lists of keys and the column {definition.position!r}, which is "
+            "made of them. Drop it."
         )
     if lists:
         columns = [_without_views(column) for column in table.columns]
         table = pa.table(columns, names=table.column_names)
     for name in lists:
-        # Arrow counts the values below a list that is null in one of these functions and not in the other.
+        # Below a list that is null, one of these functions counts values and the other does not.
         table = table.filter(pc.is_valid(table.column(name)))
         keys = table.column(name).combine_chunks()
         parents = pc.list_parent_indices(keys)
@@ -230,7 +245,7 @@ def _exploded(table: pa.Table, definition: Definition) -> pa.Table:
 
 
 def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A column of views, or of lists of them, as what they are kept as: Arrow cannot take from them."""
+    """A column of views, or of lists of them, as the plain type: Arrow cannot take from views."""
     if not is_list(column.type):
         return column.cast(PLAIN.get(column.type, column.type))
     values = column.type.value_type
@@ -241,9 +256,10 @@ def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def cast_column(column: pa.ChunkedArray, field: pa.Field, zone: str) -> pa.ChunkedArray:
-    """A column as the schema has it, where no value changes by it; times without a zone are local to `zone`.
+    """A column in the type of the schema, if no value changes by it.
 
-    Raises SchemaMismatch, and BadTime where the zone does not say which instants are meant.
+    Times without a zone are local to `zone`. Raises SchemaMismatch, and BadTime where the zone does
+    not say which instants are meant.
     """
     if pt.is_dictionary(column.type) and (
         column.type != field.type or any(chunk.dictionary.null_count for chunk in column.chunks)
@@ -263,7 +279,8 @@ def cast_column(column: pa.ChunkedArray, field: pa.Field, zone: str) -> pa.Chunk
             raise _other_type(column, field, str(error)) from None
     if not field.nullable and column.null_count:
         raise SchemaMismatch(
-            f"Column {field.name!r} has {column.null_count} nulls, and the schema allows none there."
+            f"Column {field.name!r} has {column.null_count} nulls, and the schema allows none "
+            "there."
         )
     return column
 
@@ -271,15 +288,16 @@ def cast_column(column: pa.ChunkedArray, field: pa.Field, zone: str) -> pa.Chunk
 def to_instants(column: pa.ChunkedArray, name: str, zone: str) -> pa.ChunkedArray:
     """Times without a zone as the instants at which the clocks of a zone show them.
 
-    Raises BadTime where there is none, or are two: nothing is guessed.
+    Raises BadTime where clocks show a time never, or twice: nothing is guessed.
     """
     try:
         return pc.assume_timezone(column, zone, ambiguous="raise", nonexistent="raise")
     except pa.ArrowInvalid as error:
         said = str(error).splitlines()[0]
         raise BadTime(
-            f"Column {name!r} has times without a zone, which are local to {zone}, and clocks there skipped one of them or "
-            f"showed it twice ({said}). Give that column a zone, so that it says which instants are meant."
+            f"Column {name!r} has times without a zone, which are local to {zone}, and clocks "
+            f"there skipped one of them or showed it twice ({said}). Give that column a zone, so "
+            "that it says which instants are meant."
         ) from error
 
 
@@ -294,7 +312,10 @@ def is_instant(kind: pa.DataType) -> bool:
 
 
 def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """A dictionary column as its values: a dictionary may hold a null, or views, which Arrow cannot take from."""
+    """A dictionary column as its values.
+
+    A dictionary may hold a null, or views. Arrow cannot take from views.
+    """
     kind = PLAIN.get(column.type.value_type, column.type.value_type)
     chunks = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks]
     return pa.chunked_array(chunks, kind)
@@ -304,12 +325,13 @@ def _other_type(column: pa.ChunkedArray, field: pa.Field, why: str = "") -> Sche
     reason = f" without loss ({why})" if why else ""
     if is_instant(column.type) and is_local(field.type):
         return SchemaMismatch(
-            f"Column {field.name!r} has a zone, and the index keeps times without one there, local to its zone. Clocks can "
-            "show two instants alike, so make them local times before you append."
+            f"Column {field.name!r} has a zone, and the index keeps times without one there, "
+            "local to its zone. Clocks can show two instants alike, so make them local times "
+            "before you append."
         )
     return SchemaMismatch(
-        f"Column {field.name!r} is of type {column.type}, and the index has {field.type}, to which it "
-        f"cannot be converted{reason}. Cast it before you append."
+        f"Column {field.name!r} is of type {column.type}, and the index has {field.type}, to "
+        f"which it cannot be converted{reason}. Cast it before you append."
     )
 
 
@@ -319,7 +341,7 @@ def is_list(kind: pa.DataType) -> bool:
 
 
 def family(kind: pa.DataType) -> str:
-    """Types between which values may pass where they fit, which the cast then checks value by value."""
+    """Types between which values may pass where they fit. The cast checks that value by value."""
     if pt.is_dictionary(kind):
         return family(kind.value_type)
     if pt.is_timestamp(kind):
@@ -335,7 +357,10 @@ def family(kind: pa.DataType) -> str:
 
 
 def _inner(kind: pa.DataType) -> str:
-    """Inside lists and structs Arrow's casts are less careful, so that floats must be of one width there."""
+    """The same inside lists and structs, where floats must be of one width.
+
+    Arrow's casts are less careful there.
+    """
     return str(kind) if pt.is_floating(kind) else family(kind)
 
 
@@ -353,8 +378,8 @@ _FAMILIES = {
 def _without_null_keys(table: pa.Table, definition: Definition) -> tuple[pa.Table, int]:
     if definition.time is not None and (nulls := table.column(definition.time).null_count):
         raise NullTimes(
-            f"{nulls} of {table.num_rows} rows have no {definition.time!r}. Every row needs a time; "
-            "leave those rows out."
+            f"{nulls} of {table.num_rows} rows have no {definition.time!r}. Every row needs a "
+            "time; leave those rows out."
         )
     columns = [table.column(name) for name in definition.key_names]
     if not any(column.null_count for column in columns):
@@ -371,7 +396,8 @@ def no_keys(definition: Definition, null_keys: int, total: int) -> NullKeys:
     """What to say of rows without a key."""
     names = " or no ".join(map(repr, definition.key_names))
     return NullKeys(
-        f"{null_keys} of {total} rows have no {names}. Leave them out, or create the index with nulls='skip'."
+        f"{null_keys} of {total} rows have no {names}. Leave them out, or create the index with "
+        "nulls='skip'."
     )
 
 

@@ -1,6 +1,7 @@
-"""How an index comes to be: folders, the first manifest, and last of all the definition, without which there is none.
+"""How an index comes to be: folders, then the first manifest, and last of all the definition.
 
-A crash on the way leaves no index, and something that a second attempt may take for its own.
+Without a definition there is no index. So a crash on the way leaves none, and what it does leave a
+second attempt may take for its own.
 """
 
 from __future__ import annotations
@@ -24,7 +25,10 @@ from wavedex.log.manifest import Log, Manifest
 def create_at(
     path: str | os.PathLike[str], definition: Definition, around: Surroundings
 ) -> AnyFiles:
-    """Make an empty index and return its files. Raises AlreadyExists, SchemaTaken and BadDefinition."""
+    """Make an empty index and return its files.
+
+    Raises AlreadyExists, SchemaTaken and BadDefinition.
+    """
     own = around.files(path)
     _check_apart(own, definition)
     files = all_files(own, definition, around)
@@ -44,7 +48,8 @@ def create_at(
             "create",
             around.now().isoformat(),
             tokens=(token,),
-            # Without a lock, one who comes after a crash takes over what is left, and may want another index.
+            # Without a lock, one who comes after a crash takes over what is left, and may want
+            # another index.
             definition=definition.checksum if files.is_local else "",
         )
         _begin_log(files, first)
@@ -59,7 +64,8 @@ def create_at(
 def _begin_log(files: AnyFiles, first: Manifest) -> None:
     """Commit the first manifest, or take the one for it that another attempt has left.
 
-    Where no lock keeps others out, that attempt may still be under way, so that nothing of it is removed.
+    Where no lock keeps others out, that attempt may still be under way. Nothing of it is removed
+    then.
     """
     for leftover in files.list(LOG) if files.is_local else ():
         files.remove(f"{LOG}/{leftover}")
@@ -95,7 +101,7 @@ def open_at(
 
 
 def _check_apart(own: AnyFiles, definition: Definition) -> None:
-    """Raise BadDefinition where a root lies in the folder of the index, or that in a root."""
+    """Raise BadDefinition where a root lies in the folder of the index, or the folder in a root."""
     if not own.is_local:
         return
     folder = Path(own.root).resolve()
@@ -103,12 +109,13 @@ def _check_apart(own: AnyFiles, definition: Definition) -> None:
         other = Path(root).resolve()
         if folder == other or folder in other.parents or other in folder.parents:
             raise BadDefinition(
-                f"The root {root} and the folder of the index, {own.root}, lie one in the other. Give roots elsewhere."
+                f"The root {root} and the folder of the index, {own.root}, lie one in the other. "
+                "Give roots elsewhere."
             )
 
 
 def _check_free(files: AnyFiles) -> None:
-    """Raise AlreadyExists unless there is nothing, or only what a `create` that crashed has left."""
+    """Raise AlreadyExists where there is more than what a `create` that crashed has left."""
     try:
         there = set(files.list(""))
         begun = there <= {DATA, LOG, LOCK} and (LOCK in there or not files.is_local)

@@ -1,10 +1,14 @@
-"""What an index is: the answers given when it was created, checked, and written once as `index.json`.
+"""What an index is: the answers given at its creation, checked, and written once as `index.json`.
 
-Everything that a later reader or writer must know stands here. What is changed by a migration stands in the manifest of
-that commit and of all after it, under the same names, and takes the place of the answer here (`Definition.at`); what
-changes with every commit stands in the manifests alone. Plain JSON; the schema is Arrow's own message in base64, with a
-readable copy beside it. This module has what all kinds of index have; each kind adds its own answers, and says what of a
-commit its readers see (`View`).
+Everything that a later reader or writer must know stands here. A migration notes what it changes in
+the manifest of its commit, and so do all commits after it. The names there are the same, and what
+they say takes the place of the answer here (`Definition.at`). What changes with every commit stands
+in the manifests alone.
+
+The file is plain JSON. The schema is Arrow's own message in base64, with a readable copy beside it.
+
+This module has what all kinds of index have. Each kind adds its own answers, and says what its
+readers see of a commit (`View`).
 """
 
 from __future__ import annotations
@@ -51,9 +55,9 @@ OLDEST_FORMAT = 5
 PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """What views are kept as."""
 CHANGE_COLUMN = "_change"
-"""The column of +1 for a row that entered the window and -1 for one that left, in the feed of changes."""
+"""The column of a row's change in the feed: +1 where it entered the window, -1 where it left."""
 COMMIT_COLUMN = "_commit"
-"""The column of the commit with which it did."""
+"""The column of the commit with which the row entered or left."""
 
 Target = tuple[Shard, Range | None]
 """A shard to ask, and the ordinals in which its rows count; None for all of them."""
@@ -75,40 +79,53 @@ class View(Protocol):
         stop: int | None,
         expired: bool,
     ) -> Iterable[Target]:
-        """Whom to ask of one part of the sub-index `name` for rows of times from `start` on and before `stop`.
+        """Whom to ask in one part of the sub-index `name` for rows of a span of time.
 
-        `expired` asks for rows that are over too, where they are still there.
+        The times of the rows are from `start` on and before `stop`. With `expired`, rows that are
+        over are asked for too, where they are still there.
         """
 
 
 @dataclass(frozen=True, kw_only=True)
 class Definition(ABC):
-    """An index of any kind as it was created.
-
-    `schema` has the columns that are kept, `offered` those that a record has. `key` is a column or several; `position` is
-    the column that says where in a list of keys an entry's key stood, if that is kept, and `pointer` are the two that say in
-    which file and row its record lies. `time` is the column that `since` and `until` are compared with, `slotting` cuts the
-    ordinals by which entries are ordered into slots.
-    """
+    """An index of any kind as it was created."""
 
     schema: pa.Schema
+    """The columns that are kept."""
     offered: pa.Schema
+    """The columns that a record has."""
     key: str | tuple[str, ...]
+    """The column of keys, or several."""
     position: str | None
+    """The column that says where in a list of keys an entry's key stood, if that is kept."""
     pointer: tuple[str, str] | None
+    """The two columns that say in which file and row an entry's record lies, if that is kept."""
     time: str | None
+    """The column that `since` and `until` are compared with."""
     slotting: slots.Slotting
+    """What cuts ordinals into slots. Entries are ordered by their ordinals."""
     update: str
+    """The technique by which sub-indexes are updated."""
     shards: int
+    """How many shards there are."""
     format: str
+    """What parts are written as."""
     nulls: str
+    """What becomes of rows without a key: "error" or "skip"."""
     growth: float
+    """How many times larger each room in buckets is than the one before."""
     first_room: int
+    """The entries that the smallest room holds."""
     keep_commits: int
+    """How many commits are kept."""
     keep_s: float
+    """For how many seconds commits are kept, however many they are."""
     roots: tuple[str, ...]
+    """The folders over which sub-indexes are spread, if there are any."""
     former_formats: tuple[str, ...] = ()
+    """The formats that migrations have left."""
     identity: str = ""
+    """What tells it from every other index, on its roots and on servers."""
     read_from: str = field(default="", compare=False)
     """The checksum of the file that it was read from; empty where it was not read from one."""
 
@@ -126,14 +143,17 @@ class Definition(ABC):
 
     @abstractmethod
     def complete(self, table: pa.Table, at: Any) -> pa.Table:
-        """Rows of the schema with what else is stored of them; `at` is what was said of their time. Raises BadTime."""
+        """Rows of the schema with what else is stored of them. Raises BadTime.
+
+        `at` is what was said of their time.
+        """
 
     def at_to_json(self, at: Any) -> Any:
-        """What was said of the time of rows, as it is sent to others."""
+        """What was said of the time of rows, as plain JSON to be sent elsewhere."""
         return at
 
     def at_from_json(self, said: Any) -> Any:
-        """What was sent so."""
+        """What was said of the time of rows, from such JSON."""
         return said
 
     @abstractmethod
@@ -141,7 +161,10 @@ class Definition(ABC):
         """Raise BadTime where rows are of other slots than was said."""
 
     def living(self, rows: pa.RecordBatch, at: Any) -> pa.RecordBatch:
-        """Those of some complete rows that are not over when they come; `at` is what was said of their time."""
+        """The complete rows without those that are over when they come.
+
+        `at` is what was said of their time.
+        """
         return rows
 
     @abstractmethod
@@ -150,7 +173,7 @@ class Definition(ABC):
 
     @abstractmethod
     def state_of(self, manifest: Manifest) -> State | None:
-        """The planner's state, None while nothing came. Raises ValueError where it is none."""
+        """The planner's state, None while nothing came. Raises ValueError where it is no state."""
 
     @property
     def unguessed(self) -> Any:
@@ -187,7 +210,7 @@ class Definition(ABC):
     @classmethod
     @abstractmethod
     def _own_from_json(cls, body: Mapping[str, Any]) -> dict[str, Any]:
-        """Those answers as they were given."""
+        """The answers that only this kind of index has, from such JSON."""
 
     @classmethod
     def _read_slots(cls, data: dict[str, Any]) -> slots.Slotting:
@@ -205,7 +228,10 @@ class Definition(ABC):
 
     @property
     def zone(self) -> str:
-        """The zone in which times without one are local: of rows, of `since` and `until`, and of instants."""
+        """The zone in which times without one are local.
+
+        That goes for times of rows, for `since` and `until`, and for instants.
+        """
         return getattr(self.slotting, "zone", "UTC")
 
     @cached_property
@@ -216,7 +242,7 @@ class Definition(ABC):
     @property
     @abstractmethod
     def cycle(self) -> int:
-        """After how many slots plans come round, about."""
+        """After about how many slots plans come round."""
 
     @property
     def forgets(self) -> bool:
@@ -239,7 +265,7 @@ class Definition(ABC):
         return Sizes(self.growth, self.first_room)
 
     def at(self, settings: Mapping[str, Any]) -> Self:
-        """The definition with what migrations have changed, as a manifest holds it. Raises Damaged."""
+        """The definition with what migrations changed, as a manifest holds it. Raises Damaged."""
         return self._from_json({**self.to_json(), **settings}, "the manifest") if settings else self
 
     def settings_for(self, later: Definition) -> dict[str, Any]:
@@ -255,11 +281,14 @@ class Definition(ABC):
 
     @cached_property
     def checksum(self) -> str:
-        """That of its file, by which every manifest knows what the index was created as."""
+        """The checksum of its file, by which every manifest knows what the index was created as."""
         return self.read_from or xxhash.xxh64_hexdigest(self.to_bytes())
 
     def check_created(self, manifest: Manifest) -> None:
-        """Raise Damaged where a commit was made by another definition. REQUIRES: this is as the index was created."""
+        """Raise Damaged where a commit was made by another definition.
+
+        REQUIRES: this is the definition as the index was created.
+        """
         if manifest.definition not in ("", self.checksum):
             raise changed_since(manifest)
 
@@ -348,8 +377,8 @@ def read_definition(kinds: Iterable[type[Definition]], data: bytes, name: str) -
         )
     if version < OLDEST_FORMAT:
         raise OlderFormat(
-            f"{name} has format {version}, which only the Wavedex that wrote it reads; this one reads "
-            f"{OLDEST_FORMAT} to {FORMAT}. Append the same rows to a new index."
+            f"{name} has format {version}, which only the Wavedex that wrote it reads; this one "
+            f"reads {OLDEST_FORMAT} to {FORMAT}. Append the same rows to a new index."
         )
     for kind in kinds:
         if body.get("kind") == kind.kind:
@@ -359,7 +388,10 @@ def read_definition(kinds: Iterable[type[Definition]], data: bytes, name: str) -
 
 
 def owed_by(manifest: Manifest) -> list[Operation]:
-    """The operations of a preparation that was not done yet. Raises Damaged where they make no sense for the commit."""
+    """The operations of a preparation that was not done yet.
+
+    Raises Damaged where they make no sense for the commit.
+    """
     layout = {name: sub.slots for name, sub in manifest.everything.items()}
     try:
         owed = [operation_from_json(operation) for operation in manifest.owed]
@@ -388,6 +420,7 @@ def window_of(value: Any) -> int:
     window = whole_number("window", value, 1)
     if window > SPAN_MAX // 2:
         raise BadDefinition(
-            f"window={window:,} is more than {SPAN_MAX // 2:,} slots. Choose longer slots, and fewer of them."
+            f"window={window:,} is more than {SPAN_MAX // 2:,} slots. Choose longer slots, and "
+            "fewer of them."
         )
     return window

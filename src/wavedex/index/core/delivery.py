@@ -1,9 +1,13 @@
-"""Rows that somebody delivers, wherever they lie: in memory, in a data frame of Spark, or staged by tasks elsewhere.
+"""Rows that somebody delivers: in memory, in a data frame of Spark, or staged by tasks elsewhere.
 
-A kind of index asks every delivery for the same few things, so that it need not know where the rows are:
-to check them, to say how far they reach, and to bring them while the writer's lock is held.
+A kind of index asks the same few things of every delivery, so that it need not know where the rows
+are:
 
-Frames of others are taken by whoever registers for them. Nothing here knows Spark.
+- to check them
+- to say how far they reach
+- to bring them while the writer's lock is held
+
+Data frames of other libraries are taken by whoever registers for them. Nothing here knows Spark.
 """
 
 from __future__ import annotations
@@ -47,25 +51,29 @@ class Delivery(ABC):
 
     @abstractmethod
     def ready(self, index: Holder, at: Any) -> Bring:
-        """Bring rows of which it is known what was said of their time. What can be done before the lock is taken is done now.
+        """Bring rows when it is known what was said of their time.
 
-        Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime and its kin.
+        What can be done before the lock is taken is done now. Raises SchemaMismatch, MissingColumn,
+        NullKeys, NullTimes, BadTime and its kin.
         """
 
     @abstractmethod
     def waiting(self, index: Holder, at: Callable[[Manifest], Any]) -> Bring:
-        """Bring rows of which only the newest manifest tells what is to be said of their time. Raises as `ready` does."""
+        """Bring rows when only the newest manifest tells what to say of their time.
+
+        Raises as `ready` does.
+        """
 
     @abstractmethod
     def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
-        """The largest ordinal in each of some columns, of rows that have a key; None where there is no such row.
+        """The largest ordinal in each of some columns, None where no row has a key.
 
-        REQUIRES: called within `held`.
+        Only rows with a key count. REQUIRES: called within `held`.
         """
 
     @contextmanager
     def held(self, index: Holder) -> Iterator[None]:
-        """See to it that what is looked at is what is then brought."""
+        """Make sure that what is looked at is what is then brought."""
         yield
 
 
@@ -100,7 +108,10 @@ class InMemory(Delivery):
 
 
 def largest_in(table: pa.Table, definition: Definition, names: Sequence[str]) -> list[int] | None:
-    """The largest ordinal in each of some columns of rows that fit, None without rows. Raises NullTimes where one is null."""
+    """The largest ordinal in each of some columns of rows that fit, None without rows.
+
+    Raises NullTimes where one is null.
+    """
     if not table.num_rows:
         return None
     definition.complete(table, definition.unguessed)
@@ -111,7 +122,10 @@ _TAKERS: dict[tuple[str, str], Callable[[Any], Delivery]] = {}
 
 
 def register(module: str, name: str, take: Callable[[Any], Delivery]) -> None:
-    """Let `take` make deliveries of objects of a class of that name, from a module or from one below it."""
+    """Let `take` make deliveries of objects of a class of that name.
+
+    The class is from a module, or from one below it.
+    """
     _TAKERS[module, name] = take
 
 

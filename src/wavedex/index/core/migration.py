@@ -1,4 +1,4 @@
-"""Another mind about an index: what every kind does to migrate."""
+"""A change in how an index is kept: what every kind does to migrate."""
 
 from __future__ import annotations
 
@@ -18,10 +18,12 @@ STRATEGIES = ("rebuild", "drain")
 
 @dataclass(frozen=True)
 class Migrated:
-    """What a migration did: the commit from which on the index is what `changed` says, nothing where it was that before."""
+    """What a migration did."""
 
     commit: int
+    """The commit from which on the index is kept as `changed` says."""
     changed: dict[str, object]
+    """What was changed, by name. Empty where the index was kept so before."""
 
 
 def bring(
@@ -30,7 +32,10 @@ def bring(
     strategy: str,
     carry_out: Callable[[Manifest, D], Manifest],
 ) -> Migrated:
-    """Bring an index of any kind to what `change` makes of its definition; `carry_out` commits that."""
+    """Bring an index of any kind to what `change` makes of its definition.
+
+    `carry_out` commits it.
+    """
     if strategy not in STRATEGIES:
         raise BadDefinition(f"strategy={strategy!r} is none of {', '.join(map(repr, STRATEGIES))}.")
     with writer.writing() as manifest:
@@ -45,29 +50,35 @@ def bring(
 
 
 def _changed_settings(before: Definition, later: Definition, strategy: str) -> dict[str, object]:
-    """What a migration changes, by the names that users know. Raises BadDefinition where it cannot be drained."""
+    """What a migration changes, by the names that users know.
+
+    Raises BadDefinition where it cannot be drained.
+    """
     changed = before.settings_for(later)
     if "file_format" in changed:
         changed["format"] = changed.pop("file_format")
         del changed["former_formats"]
     if strategy == "drain" and later.shards != before.shards:
         raise BadDefinition(
-            f"shards={later.shards} changes where every key lies, and sub-indexes that drain have theirs in "
-            f"{before.shards}. Rebuild it instead: strategy='rebuild', which is what happens without --drain."
+            f"shards={later.shards} changes where every key lies, and sub-indexes that drain have "
+            f"theirs in {before.shards}. Rebuild it instead: strategy='rebuild', which is what "
+            "happens without --drain."
         )
     return changed
 
 
 def place_parts(before: Definition, later: Definition, parts: list[tuple[Part, ...]]) -> Arriving:
-    """The same rows for the shards that there are then.
+    """The same rows for the shards of the later definition.
 
-    Parts stay as they are where shards and format do. Else each shard takes its rows from those that can have any.
+    If neither the shards nor the format change, parts stay as they are. Otherwise each shard takes
+    its rows from the old shards that can have any.
     """
     if not parts:
         return nothing(later)
     if (later.shards, later.format) == (before.shards, before.format):
         return replace(nothing(later), staged=tuple(parts))
-    # Two shard numbers can belong to one hash if they leave the same rest by the greatest common divisor.
+    # Two shard numbers can belong to one hash if they leave the same rest by the greatest common
+    # divisor.
     step = gcd(before.shards, later.shards)
     staged = [
         tuple(part for old in range(shard % step, before.shards, step) for part in parts[old])

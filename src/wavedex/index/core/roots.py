@@ -1,4 +1,4 @@
-"""Several disks: where the files of an index lie that was created with `roots`, and what to say where one is not there."""
+"""Several disks: where the files of an index with `roots` lie, and what if a disk is missing."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ def check_roots(
 ) -> None:
     """Raise RootMissing where a disk is not there, with the slots whose rows lie on it.
 
-    One that has no file that is read is no harm to whoever is only `reading`. Raises NotOurs where the roots are those of
-    another index, of which this is a copy.
+    When only `reading`, a disk may be missing if no file on it is read. Raises NotOurs where the
+    roots are those of another index, of which this is a copy.
     """
     missing = files.missing()
     if not missing:
@@ -57,5 +57,6 @@ def check_roots(
     if not lost:
         return
     raise RootMissing(
-        f"The index lacks {' and '.join(lost)}. Mount that disk again, or build the index anew from its source."
+        f"The index lacks {' and '.join(lost)}. Mount that disk again, or build the index anew "
+        "from its source."
     )

@@ -1,8 +1,9 @@
-"""Rows that are written before they are appended: by tasks elsewhere, as packed parts, which the append only names.
+"""Rows that are written before they are appended: by tasks elsewhere, as packed parts.
 
-A task checks its rows, splits them by shard and writes one part a shard (`stage`); what it says of them is small and plain
-JSON. The writer puts the tasks' words together (`gather`) and goes on as with rows in memory. A part that is not named
-in the end is a file that nobody names, and is removed as such.
+A task checks its rows, splits them by shard and writes one part a shard (`stage`). What it says of
+them is small and plain JSON. The writer puts the messages of all tasks together (`gather`) and goes
+on as with rows in memory. The append only names the parts. A part that is not named in the end is a
+file that nobody names, and is removed as such.
 """
 
 from __future__ import annotations
@@ -30,10 +31,11 @@ from wavedex.store.shard import split_by_shard
 
 @contextmanager
 def clearing(files: AnyFiles, mine: Callable[[], Iterable[str]], since: int) -> Iterator[None]:
-    """Remove, of what was staged, whatever no commit from `since` on names in the end; `mine` lists what was staged.
+    """Remove staged files that no commit from `since` on names in the end; `mine` lists them all.
 
-    All of it stays where a commit that names it may still appear: one that is uncertain, or, where there is no lock, one that was
-    interrupted. If none does, a later vacuum clears it away.
+    All of them stay where a commit that names them may still appear. That is so where a commit is
+    uncertain and, without a lock, where one was interrupted. If none appears, a later vacuum clears
+    them away.
     """
     try:
         yield
@@ -47,16 +49,18 @@ def clearing(files: AnyFiles, mine: Callable[[], Iterable[str]], since: int) -> 
 
 @dataclass(frozen=True)
 class Staged:
-    """What one task has staged: what it found for each slot, and a part for each of so many shards.
-
-    So many rows had no key, and so many were over when they came.
-    """
+    """What one task has staged."""
 
     shards: int
+    """How many shards the index had."""
     summary: Mapping[int, Found]
+    """What was found for each slot."""
     null_keys: int
+    """How many rows had no key."""
     over: int
+    """How many rows were over when they came."""
     parts: Mapping[int, Part]
+    """The part for each shard that got rows."""
 
     def to_json(self) -> dict[str, Any]:
         """As a task sends it."""
@@ -87,9 +91,10 @@ class Staged:
 
 
 def stage(files: AnyFiles, definition: Definition, rows: pa.Table, at: Any, stem: str) -> Staged:
-    """Write rows as one packed part a shard. Rows without a key are counted; `gather` says whether they may be.
+    """Write rows as one packed part a shard.
 
-    `at` is what was said of their time. Raises what `arrive` raises but NullKeys. ENSURES: the parts last.
+    `at` is what was said of their time. Rows without a key are counted; `gather` says whether they
+    may be. Raises what `arrive` raises, except NullKeys. ENSURES: the parts last.
     """
     arriving = arrive(rows, replace(definition, nulls="skip"), at)
     spec = definition.spec
@@ -108,15 +113,18 @@ def stage(files: AnyFiles, definition: Definition, rows: pa.Table, at: Any, stem
 
 
 def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
-    """The rows that all tasks have staged. Raises NullKeys where the index allows none, ConcurrentWrite where it has other shards now."""
+    """The rows that all tasks have staged.
+
+    Raises NullKeys where the index allows none, ConcurrentWrite where it has other shards now.
+    """
     summary: dict[int, Found] = {}
     staged: list[list[Part]] = [[] for _ in range(definition.shards)]
     null_keys = over = 0
     for message in messages:
         if message.shards != definition.shards:
             raise ConcurrentWrite(
-                f"The index was migrated from {message.shards} to {definition.shards} shards while rows were staged "
-                "for it. Nothing was changed; write them again."
+                f"The index was migrated from {message.shards} to {definition.shards} shards "
+                "while rows were staged for it. Nothing was changed; write them again."
             )
         null_keys += message.null_keys
         over += message.over

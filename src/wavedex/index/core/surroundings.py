@@ -1,4 +1,4 @@
-"""What an index takes from outside: the disk, the clock, names that are new, and who does the work."""
+"""What an index takes from outside: the disk, the clock, new names, and who does the work."""
 
 from __future__ import annotations
 
@@ -16,9 +16,13 @@ from wavedex.files.contract import AnyFiles
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The disk, the clock, a source of names and an engine. Tests hand in others, and so does Spark."""
+    """What an index takes from outside. Tests hand in others, and so does Spark."""
 
     files: Callable[[str | os.PathLike[str]], AnyFiles] = files_at
+    """The disk."""
     now: Callable[[], dt.datetime] = lambda: dt.datetime.now(dt.UTC)
+    """The clock."""
     token: Callable[[], str] = lambda: os.urandom(4).hex()
+    """A source of names that are new."""
     engine: Callable[[Workshop, int], Engine] = LocalEngine
+    """Who does the work."""

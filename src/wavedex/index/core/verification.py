@@ -1,4 +1,4 @@
-"""Is everything as it should be? Reads every byte of one commit and checks every checksum and every rule.
+"""Is everything as it should be? Reads every byte of one commit, checks every checksum and rule.
 
 Reports all that it finds, a line each, and repairs nothing.
 """

@@ -1,7 +1,9 @@
-"""The path of a write: a plan is carried out, one manifest is committed, and then what the plan left for later is done.
+"""The path of a write: carry out a plan, commit one manifest, then do what the plan left for later.
 
-One writer at a time, by a lock that the system takes back when its process ends, and by the commit itself, which fails
-where another was first. A commit that fails leaves the index as it was; a preparation that fails stays owed.
+There is one writer at a time. A lock sees to it, which the system takes back when the writer's
+process ends. So does the commit itself, which fails where another was first.
+
+A commit that fails leaves the index as it was. A preparation that fails stays owed.
 """
 
 from __future__ import annotations
@@ -38,17 +40,26 @@ from wavedex.store.formats import Format, find_format
 from wavedex.store.part import Part
 
 OPEN_PARTS_MAX = 64
-"""How many runs of a stream may wait in a shard before they are merged, so that a probe does not ask more."""
+"""Up to this many runs of a stream may wait in a shard before they are merged.
+
+That bounds how many of them a probe asks.
+"""
 OPEN_PARTS_FEW = 8
-"""So many are let be; between the two they are merged once the small ones weigh a quarter of the largest."""
+"""Up to this many parts are left unmerged.
+
+Between the two limits, parts are merged once the small ones weigh a quarter of the largest.
+"""
 
 WORK_RECORDED = ("append", "seal", "prepare", "update")
-"""The commits of which a manifest says how much was written, and how much should have been."""
+"""For these commits a manifest says how much was written, and how much should have been."""
 WORK_KEPT = 32
-"""Of how many of them it does."""
+"""A manifest says it for this many of them, the last ones."""
 
 PATIENCE_S = 2.0
-"""How long a vacuum and an erase wait for readers that are leaving: a server notices that a while after they have."""
+"""How long a vacuum and an erase wait for readers that are leaving.
+
+A server notices a while later that a reader has left.
+"""
 
 K = TypeVar("K", bound=Hashable)
 D = TypeVar("D", bound=Definition)
@@ -66,7 +77,7 @@ class Writer(Generic[D]):
         self.use(created)
 
     def use(self, definition: D) -> None:
-        """From now on, write as this definition has it."""
+        """Write as this definition says from now on."""
         self.definition = definition
         self.workshop = Workshop(
             files=self._files,
@@ -82,16 +93,18 @@ class Writer(Generic[D]):
 
     @property
     def settings(self) -> dict[str, Any]:
-        """What a manifest must hold of the definition that is used, beside what `index.json` holds."""
+        """What a manifest must hold of the present definition, beside what `index.json` holds."""
         return self._created.settings_for(self.definition)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Manifest]:
         """Hold the lock, and start from the newest manifest and the definition that it goes by.
 
-        What it owes is done by `prepare`, once the change is known to be a good one. Raises BadDefinition where files
-        are changed in place and the index is on no local disk, ConcurrentWrite where another writer holds the lock,
-        ServerNotTrusted where it lies on a server that only its own files name, Damaged where `index.json` is not what it was.
+        `prepare` does what the manifest owes, once the change is known to be a good one.
+
+        Raises BadDefinition where files are changed in place and the index is on no local disk,
+        ConcurrentWrite where another writer holds the lock, ServerNotTrusted where it lies on a
+        server that only its own files name, Damaged where `index.json` is not what it was.
         """
         with self._files.lock(LOCK):
             for folder in (DATA, LOG, STAGED):
@@ -110,15 +123,19 @@ class Writer(Generic[D]):
 
     @contextlib.contextmanager
     def _keeping_up(self) -> Iterator[None]:
-        """Raise ConcurrentWrite where files are missing because another writer, whom no lock kept out, cleared up."""
+        """Raise ConcurrentWrite where files are missing because another writer cleared up.
+
+        That happens where no lock kept the other writer out.
+        """
         try:
             yield
         except (Damaged, FileNotFoundError) as error:
             if self._files.is_local or self._log.commits()[-1] <= self._commit:
                 raise
             raise ConcurrentWrite(
-                f"Another writer went on from commit {self._commit} of {self._files.root}, and cleared away what was "
-                "being read. Nothing was changed since; do it again on the new state."
+                f"Another writer went on from commit {self._commit} of {self._files.root}, and "
+                "cleared away what was being read. Nothing was changed since; do it again on the "
+                "new state."
             ) from error
 
     def grown(self, manifest: Manifest, arrived: Mapping[int, int]) -> State | None:
@@ -153,7 +170,8 @@ class Writer(Generic[D]):
         except CommitUncertain:
             raise
         except BaseException as error:
-            # An interrupt can come after the manifest has, or where there is no lock before it; its files must stay then.
+            # An interrupt can come after the manifest has. Without a lock it can come before the
+            # manifest does. The files must stay in both cases.
             is_over = self._files.is_local or isinstance(error, Exception)
             if is_over and self._log.holds(following) is False:
                 self._engine.discard(attempt)
@@ -168,7 +186,7 @@ class Writer(Generic[D]):
         subs: dict[str, SubIndex],
         attempt: Attempt,
     ) -> Manifest:
-        """The manifest after a change, but for what is noted of slots and of the work."""
+        """The manifest after a change, without what is noted of slots and of the work."""
         state, notes = change.state, change.notes
         held = {} if state is None else {name: subs.pop(name) for name in state.indexes}
         delta = subs.pop(OPEN, None)
@@ -198,7 +216,7 @@ class Writer(Generic[D]):
         )
 
     def _noted(self, following: Manifest, ledger: Ledger, token: str) -> Ledger:
-        """What is noted of slots; nothing, unless a kind of index has a use for it."""
+        """What is noted of slots: nothing, unless a kind of index has a use for it."""
         return Ledger()
 
     def _foretell(self, manifest: Manifest, change: Change, drafted: Drafted) -> Forecast:
@@ -255,9 +273,10 @@ class Writer(Generic[D]):
         draining: Mapping[str, SubIndex],
         delta: SubIndex | None,
     ) -> list[Operation]:
-        """The merges that sub-indexes of several parts, or with hidden rows, are owed, and others of many parts.
+        """The merges that are owed.
 
-        Where merges are not deferred, only the delta has several parts.
+        Sub-indexes of several parts, or with hidden rows, are owed one. Others are owed one where
+        they have many parts. Where merges are not deferred, only the delta has several parts.
         """
         merges: list[Operation] = []
         others = {} if delta is None else {OPEN: delta}
@@ -289,7 +308,10 @@ class Writer(Generic[D]):
         )
 
     def _forget(self, manifest: Manifest) -> None:
-        """Write anew, in a commit of its own, the parts whose files hold slots that are over and not shown any more."""
+        """Write parts anew whose files hold slots that are over and not shown any more.
+
+        That is a commit of its own.
+        """
         if manifest.state is None or not self.definition.forgets:
             return
         live = frozenset().union(*(sub.slots for sub in manifest.shown.values()))
@@ -313,36 +335,46 @@ class Writer(Generic[D]):
         except Exception as error:
             raise self.owed(
                 manifest,
-                f"Commit {manifest.commit} is made and all that it brought is in the index, but the work ahead for the "
-                f"next slot, or clearing away what is old, failed: {error} The next write does it "
-                "first; do not do the same again.",
+                f"Commit {manifest.commit} is made and all that it brought is in the index, but "
+                f"the work ahead for the next slot, or clearing away what is old, failed: {error} "
+                "The next write does it first; do not do the same again.",
             ) from error
 
     def owed(self, manifest: Manifest, text: str) -> WavedexError:
-        """What to raise where a commit was made and what follows failed: that it is in is said only if the log has it."""
+        """What to raise where a commit was made and what follows failed.
+
+        It says that the commit is in only if the log has it.
+        """
         held = self._log.holds(manifest)
         if held:
             return PreparationOwed(text)
         if held is None:
             return CommitUncertain(
-                f"Commit {manifest.commit} was made, and what follows it failed; whether it is still in the log cannot be "
-                "told. Look to the disk; an append may then be repeated, an amendment only if its rows are not there."
+                f"Commit {manifest.commit} was made, and what follows it failed; whether it is "
+                "still in the log cannot be told. Look to the disk; an append may then be "
+                "repeated, an amendment only if its rows are not there."
             )
         return ConcurrentWrite(
-            f"Another writer has written over commit {manifest.commit} of {self._files.root}: what it brought is not in "
-            "the index. See to it that there is one writer, and do it again."
+            f"Another writer has written over commit {manifest.commit} of {self._files.root}: "
+            "what it brought is not in the index. See to it that there is one writer, and do it "
+            "again."
         )
 
     def check_all_trusted(self) -> None:
-        """Raise ServerNotTrusted where a server that the index has left, too, is named by its own files alone."""
+        """Raise ServerNotTrusted where a server is named by the index's own files alone.
+
+        Servers that the index has left count too.
+        """
         for stored in self._packages():
             stored.check_trusted()
 
     def sweep(self, patience_s: float = 0.0) -> list[str]:
-        """Let packages clear away what no file stands for any more, and return what readers hold of that.
+        """Let packages clear away what no file stands for any more, and return what readers hold.
 
-        They wait for so long where a reader holds something, since it may just be leaving.
-        A server that the index has left is let be unless it is trusted: nobody who only writes need know it.
+        Where a reader holds something, packages wait for `patience_s`, since it may just be
+        leaving. A server that the index has left is passed over unless it is trusted: nobody who
+        only writes need know it.
+
         REQUIRES: the writer's lock is held.
         """
 
@@ -387,7 +419,7 @@ def _is_worth_merging(parts: Sequence[Part]) -> bool:
 
 
 def bytes_a_row(manifest: Manifest, rows: Rows) -> float:
-    """What a row has taken so far, or what one of those takes in memory that come first."""
+    """What a row has taken so far, or in a new index what an arriving row takes in memory."""
     parts = [part for sub in manifest.everything.values() for part in sub.parts]
     parts += [part for parts in rows.staged for part in parts]
     held = sum(part.rows for part in parts)

@@ -1,6 +1,7 @@
 """Are these answers a lifetime index? Checks what a user says when one is created or migrated.
 
-Nothing is guessed and nothing is touched: whatever does not go together is refused by name, with what to say instead.
+Nothing is guessed and nothing is touched. What does not go together is refused by name, with what
+to say instead.
 """
 
 from __future__ import annotations
@@ -129,14 +130,17 @@ def redefine_life(
     shards: int | None,
     format: str | None,  # noqa: A002 - as everywhere
 ) -> LifeDefinition:
-    """The definition with another mind about some answers; None leaves one as it is. Raises BadDefinition and its kin."""
+    """The definition with some answers changed; None leaves an answer as it is.
+
+    Raises BadDefinition and its kin.
+    """
     held = definition
     name = held.method if method is None else method
     traits = find_method(name)
     if traits.counts != bool(held.counts):
         raise BadDefinition(
-            f"method={name!r} {'guesses' if traits.counts else 'knows'} when rows end, and this index "
-            f"{'guesses' if held.counts else 'knows'} it. Choose a method of the same sort."
+            f"method={name!r} {'guesses' if traits.counts else 'knows'} when rows end, and this "
+            f"index {'guesses' if held.counts else 'knows'} it. Choose a method of the same sort."
         )
     rows, columns = (held.rows, held.columns) if grid is None else read_grid(grid)
     stays = traits.reclusters == find_method(held.method).reclusters
@@ -176,34 +180,40 @@ def _check_ends(
     counts: Mapping[str, int] | None,
     guesses: bool,
 ) -> dict[str, int]:
-    """The windows that are counted, if any; exactly one of the three ways to tell an end must be given."""
+    """The windows that are counted, if any.
+
+    Exactly one of the three ways to tell an end must be given.
+    """
     given = [name for name in (expires, lifetime) if name]
     if guesses and (given or not counts):
         raise BadDefinition(
-            "A method of counted windows guesses when rows end. Give counts={column of positions: rows of the window}, "
-            "and neither expires= nor lifetime=."
+            "A method of counted windows guesses when rows end. Give counts={column of positions: "
+            "rows of the window}, and neither expires= nor lifetime=."
         )
     if not guesses and (counts or len(given) != 1):
         raise BadDefinition(
-            "Say when rows end: either expires=, a column of times, or lifetime=, a column of how long they live"
-            " (counts= goes with the methods count-rebuild and count-no-rebuild)."
+            "Say when rows end: either expires=, a column of times, or lifetime=, a column of how "
+            "long they live (counts= goes with the methods count-rebuild and count-no-rebuild)."
         )
     if inserted in given:
         raise BadDefinition(
-            f"Column {inserted!r} cannot say both when rows are inserted and when they end. Name another for one of them."
+            f"Column {inserted!r} cannot say both when rows are inserted and when they end. Name "
+            "another for one of them."
         )
     birth = schema.field(inserted).type
     if expires is not None and schema.field(expires).type != birth:
         raise BadDefinition(
-            f"Column {expires!r} is of type {schema.field(expires).type} and {inserted!r} of {birth}. Cast one to the other."
+            f"Column {expires!r} is of type {schema.field(expires).type} and {inserted!r} of "
+            f"{birth}. Cast one to the other."
         )
     if lifetime is not None:
         kind = schema.field(lifetime).type
         fits = pt.is_integer(kind) if pt.is_integer(birth) else pt.is_duration(kind)
         if not fits or pt.is_date(birth):
             raise BadDefinition(
-                f"Column {lifetime!r} is of type {kind}: a lifetime is a duration where {inserted!r} is a timestamp, and "
-                "an integer where it is one. Cast it, or give expires= instead."
+                f"Column {lifetime!r} is of type {kind}: a lifetime is a duration where "
+                f"{inserted!r} is a timestamp, and an integer where it is one. Cast it, or give "
+                "expires= instead."
             )
     for name, size in (counts or {}).items():
         whole_number(f"counts[{name!r}]", size, 1)
@@ -221,12 +231,13 @@ def _window(slotting: Ends, max_lifetime: Any, refresh: Any) -> int:
     count, rest = divmod(longest, slotting.width)
     if rest or not count:
         raise BadGrid(
-            f"max_lifetime={max_lifetime!r} is not a whole number of refreshes of {refresh!r}. Make it a multiple."
+            f"max_lifetime={max_lifetime!r} is not a whole number of refreshes of {refresh!r}. "
+            "Make it a multiple."
         )
     if count > REFRESHES_MAX:
         raise BadGrid(
-            f"max_lifetime={max_lifetime!r} is {count:,} refreshes of {refresh!r}, and at most {REFRESHES_MAX:,} are "
-            "planned for. Refresh less often."
+            f"max_lifetime={max_lifetime!r} is {count:,} refreshes of {refresh!r}, and at most "
+            f"{REFRESHES_MAX:,} are planned for. Refresh less often."
         )
     return count
 
@@ -238,7 +249,7 @@ def _spans(
     spans: Mapping[str, Any] | None,
     guesses: bool,
 ) -> dict[str, int]:
-    """The windows of the rows of which an entry was made, as ordinals."""
+    """The windows of the rows that an entry was made of, as ordinals."""
     if spans and guesses:
         raise BadDefinition("spans= are windows in time, and those of this method are counted.")
     found = {}
@@ -262,7 +273,8 @@ def read_grid(grid: Any) -> tuple[int, int]:
         grid = read_shape(grid) or grid
     if not isinstance(grid, Sequence) or isinstance(grid, str) or len(grid) != 2:
         raise BadGrid(
-            f"grid={grid!r}: give the partitions of insertions and of expirations, as (2, 2) or '2x2'."
+            f"grid={grid!r}: give the partitions of insertions and of expirations, as (2, 2) or "
+            "'2x2'."
         )
     return whole_number("grid", grid[0], 1), whole_number("grid", grid[1], 1)
 
@@ -278,13 +290,17 @@ def read_shape(text: str) -> tuple[int, int] | None:
 
 
 def read_partition(method: str, partition: Sequence[str] | None) -> tuple[str, str]:
-    """How insertions and expirations are partitioned, if not as the method does by itself. Raises BadGrid."""
+    """How insertions and expirations are partitioned: as given, or else as the method does it.
+
+    Raises BadGrid.
+    """
     traits = find_method(method)
     if partition is None:
         return traits.births, traits.deaths
     if isinstance(partition, str) or not isinstance(partition, Sequence) or len(partition) != 2:
         raise BadGrid(
-            f"partition={partition!r}: give that of insertions and that of expirations, as ('round-robin', 'round-robin')."
+            f"partition={partition!r}: give that of insertions and that of expirations, as "
+            "('round-robin', 'round-robin')."
         )
     births, deaths = partition
     if traits.births == WAVE and births == CHRONOLOGICAL:
@@ -293,7 +309,10 @@ def read_partition(method: str, partition: Sequence[str] | None) -> tuple[str, s
 
 
 def _sides_kept(held: LifeDefinition, method: str) -> tuple[str, str]:
-    """The partitions after a change of method: a side stays where it was a choice and still may be, else is the method's."""
+    """The partitions after a change of method.
+
+    A side stays where it was a choice and still may be one. Otherwise it is the method's own.
+    """
 
     def kept(side: str, given: str) -> str:
         fitting = allowed(method, side)
@@ -324,7 +343,7 @@ def _format(reclusters: bool, format: str | None) -> str:  # noqa: A002 - as eve
         return "arrow" if format is None else format
     if format not in (None, CHAINED):
         raise BadDefinition(
-            f"format={name_of(format)!r} does not go with methods that recluster nothing: their sub-indexes are chained "
-            "buckets. Leave format= out."
+            f"format={name_of(format)!r} does not go with methods that recluster nothing: their "
+            "sub-indexes are chained buckets. Leave format= out."
         )
     return CHAINED

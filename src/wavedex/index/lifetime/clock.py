@@ -1,6 +1,7 @@
-"""The clock of a lifetime index: the instant of the last refresh, and how far counted streams had come.
+"""The clock of a lifetime index: the instant of the last refresh, and how far streams had come.
 
-It is what a lifetime index keeps in its manifests beside what every index keeps.
+Streams are followed where windows are counted. The clock is what a lifetime index keeps in its
+manifests beside what every index keeps.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ class LifeClock:
     arrivals: tuple[Arrivals, ...] = kept(
         listed(Codec(Arrivals.to_json, Arrivals.from_json)), default=()
     )
-    """Where windows are counted: how far streams had come at each refresh of which there are rows."""
+    """How far streams had come at each refresh that has rows, where windows are counted."""
     drained_at: Mapping[str, int] = kept(TABLE, make=dict)
     """How far they had come when sub-indexes began to drain."""
 
     @classmethod
     def of(cls, manifest: Manifest) -> LifeClock:
-        """That of a commit. Raises Damaged."""
+        """The clock of a commit. Raises Damaged."""
         try:
             return cls.from_json(manifest.own)
         except BAD_JSON as error:

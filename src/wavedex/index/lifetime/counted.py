@@ -1,14 +1,19 @@
 """Windows that are counted in rows: when an entry will be over, and where a refresh must look.
 
-An entry is over when one of the rows that it was made of has left its window, and that depends on how many rows come. So
-its end is guessed, at the rates of the moment when it came, and the guess decides where it lies; what is over is told by
-its positions alone. Rates are smoothed from refresh to refresh (Section 4 of the report).
+An entry is over when one of the rows that it was made of has left its window. That depends on how
+many rows come. So its end is guessed, at the rates of the moment when it came. The guess decides
+where it lies. Its positions alone tell whether it is over. Rates are smoothed from refresh to
+refresh (Section 4 of the report).
 
-Where to look follows from the rates. An entry that came when stream c had come to A' at time t', at a rate of q rows, and
-that is over now that c has come to A, was guessed to end at t' + (A - A') / q at the latest. The latest of these, over all
-refreshes of which an entry may still have lived when the grid was last refreshed, bounds the guesses of all entries that
-are over. A refresh examines the slots up to there if that is farther than it reaches by itself, and all slots behind it that
-still have rows: so rates that vary more than was thought cost more, and leave nothing behind.
+Where to look follows from the rates. Say that an entry came at time t', when stream c had come to
+A' at a rate of q rows, and that it is over now that c has come to A. Then it was guessed to end at
+t' + (A - A') / q at the latest. Take every refresh from which an entry could still be alive when
+the grid was last refreshed. The latest guess among them bounds the guesses of all entries that are
+over.
+
+A refresh examines the slots up to that bound, if that is farther than it reaches by itself. It also
+examines all slots behind its reach that still have rows. So rates that vary more than was thought
+cost more, and leave nothing behind.
 """
 
 from __future__ import annotations
@@ -33,9 +38,10 @@ _FAR = 2**62
 
 @dataclass(frozen=True)
 class Counted:
-    """The newest position of each stream."""
+    """How far streams have come."""
 
     positions: Mapping[str, int]
+    """The newest position of each stream."""
 
 
 def check_counted(definition: LifeDefinition, given: object) -> Counted | None:
@@ -58,7 +64,10 @@ def check_counted(definition: LifeDefinition, given: object) -> Counted | None:
 def count_seen(
     definition: LifeDefinition, manifest: Manifest, seen: Mapping[str, int]
 ) -> Counted | None:
-    """How far streams have come where only the rows say so: to the largest positions that were seen, and not backwards."""
+    """How far streams have come where only the rows say so.
+
+    They have come to the largest positions that were seen, and never go backwards.
+    """
     if not definition.counts:
         return None
     known = LifeClock.of(manifest).came or seen
@@ -68,7 +77,10 @@ def count_seen(
 def follow(
     definition: LifeDefinition, manifest: Manifest, now: int, counted: Counted | None
 ) -> tuple[Arrivals, ...]:
-    """How far the streams had come at each refresh of which there may be entries, this one included. Raises BadTime."""
+    """How far the streams had come at each refresh that may have entries.
+
+    This refresh is included. Raises BadTime.
+    """
     arrivals = LifeClock.of(manifest).arrivals
     if counted is None:
         return arrivals
@@ -76,7 +88,8 @@ def follow(
     for name, position in counted.positions.items():
         if before is not None and position < before.positions[name]:
             raise BadTime(
-                f"arrived[{name!r}]={position} is less than {before.positions[name]}, to where the stream had come."
+                f"arrived[{name!r}]={position} is less than {before.positions[name]}, to where "
+                "the stream had come."
             )
     latest = _next(definition, before, now, counted.positions)
     if before is None:
@@ -99,7 +112,10 @@ def at_instant(definition: LifeDefinition, now: int, arrivals: tuple[Arrivals, .
 def count_on(
     definition: LifeDefinition, manifest: Manifest, arrivals: tuple[Arrivals, ...], slot: int
 ) -> Slots:
-    """The guessed slots that a refresh must examine beside those within its reach, and those of rows that wait for it."""
+    """The guessed slots that a refresh must examine beside those within its reach.
+
+    Slots of rows that wait for it are among them.
+    """
     if not definition.counts:
         return frozenset()
     before, beyond = definition.reach
@@ -127,8 +143,8 @@ def _next(
 def _together(before: Arrivals, latest: Arrivals) -> Arrivals:
     """Two that follow one another as one.
 
-    ENSURES: what an entry of either was guessed to end at when its stream had come to A, is no later than what its pace
-    says: since + (A - first) / slowest.
+    ENSURES: take an entry of either, and the end that was guessed for when its stream has come to
+    A. That end is no later than its pace says: since + (A - first) / slowest.
     """
     paces = {}
     for name, (first, since, slowest) in before.paces.items():
@@ -142,7 +158,10 @@ def _together(before: Arrivals, latest: Arrivals) -> Arrivals:
 def _rate(
     definition: LifeDefinition, name: str, before: Arrivals | None, now: int, position: int
 ) -> float:
-    """The smoothed rate of a stream; in the beginning that at which a window lasts as long as the bound on lifetimes."""
+    """The smoothed rate of a stream.
+
+    In the beginning it is the rate at which a window lasts as long as the bound on lifetimes.
+    """
     if before is None:
         return definition.counts[name] / definition.longest
     if now == before.now:
@@ -154,7 +173,10 @@ def _rate(
 def _examined(
     definition: LifeDefinition, manifest: Manifest, arrivals: tuple[Arrivals, ...]
 ) -> dict[str, int]:
-    """How far streams had come when the grid was last refreshed, if not farther: what was over then has been taken out."""
+    """How far streams had come when the grid was last refreshed, if not farther.
+
+    What was over then has been taken out.
+    """
     state = definition.state_of(manifest)
     assert state is not None
     due = definition.slotting.due
@@ -165,7 +187,10 @@ def _examined(
 def _last_guess(
     definition: LifeDefinition, manifest: Manifest, arrivals: tuple[Arrivals, ...]
 ) -> int:
-    """The last slot in which an entry that is over now, and was not when the grid was last refreshed, can have been guessed to end."""
+    """The last slot in which an entry that is over now can have been guessed to end.
+
+    Only entries count that were not over when the grid was last refreshed.
+    """
     latest, examined = arrivals[-1], _examined(definition, manifest, arrivals)
     bound = float(latest.now)
     for each in arrivals:

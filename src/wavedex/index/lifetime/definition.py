@@ -1,4 +1,7 @@
-"""What a lifetime index is: rows that have ends of their own, in a grid of sub-indexes by their births and their deaths."""
+"""What a lifetime index is: rows with ends of their own, in a grid by their births and deaths.
+
+The cells of the grid are its sub-indexes.
+"""
 
 from __future__ import annotations
 
@@ -37,48 +40,70 @@ _FAR = 2**62
 """A position that no row has."""
 _LAST = 2**63 - 1
 METHOD_UPDATES = {True: "packed-shadow", False: "in-place"}
-"""How the sub-indexes are updated of a method that reclusters them, and of one that does not."""
+"""How sub-indexes are updated, by whether the method reclusters them."""
 
 
 @dataclass(frozen=True)
 class At:
-    """What is known when rows arrive: the instant, and how far the streams have come where windows are counted.
-
-    `bound` says from when on a row may live for the bound on lifetimes: from its "birth"; from "now", where it gets another
-    end; or None, where it only says which row is meant. Where `is_known` is False, all that will be told later.
-    """
+    """What is known when rows arrive."""
 
     now: int | None = None
+    """The instant, if one was said."""
     positions: Mapping[str, int] = field(default_factory=dict)
+    """How far each stream has come, by its name, where windows are counted."""
     rates: Mapping[str, float] = field(default_factory=dict)
+    """How many rows of each stream come to an ordinal of time."""
     bound: str | None = "birth"
+    """From when on a row may live for the bound on lifetimes.
+
+    It is "birth", or "now" where the row gets another end. It is None where the row only says which
+    row is meant.
+    """
     is_known: bool = True
+    """Whether all this is known. Otherwise it will be told later."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LifeDefinition(Definition):
     """A lifetime index as it was created. `wavedex.index.lifetime.answers` makes one and checks it.
 
-    `time` is the column of births. A row's end stands in `expires`, or is as long after its birth as `lifetime` says, or,
-    where `counts` has the columns of positions in windows of so many rows, is guessed. `window` is the bound on lifetimes, in
-    refreshes. `spans` are columns with the times of the rows of which an entry was made, and the windows that those were
-    in, as ordinals.
+    There are three ways to tell a row's end: `expires`, `lifetime` and `counts`.
     """
 
     slotting: Ends
+    """What cuts ends into slots. Each slot ends with a refresh."""
     time: str
+    """The column of births."""
     expires: str | None
+    """The column of ends, if there is one."""
     lifetime: str | None
+    """The column that says how long after its birth a row ends, if there is one."""
     counts: Mapping[str, int]
+    """The columns of positions in counted windows, each with the rows of its window.
+
+    With them, ends are guessed.
+    """
     spans: Mapping[str, int]
+    """The columns with the times of the rows that an entry was made of.
+
+    Each comes with the window which that row was in, as ordinals.
+    """
     window: int
+    """The bound on lifetimes, in refreshes."""
     rows: int
+    """The partitions of births in the grid."""
     columns: int
+    """The partitions of deaths in the grid."""
     method: str
+    """The name of the method."""
     partition: tuple[str, str]
+    """How births and deaths are partitioned."""
     seed: int
+    """What random partitions are drawn from."""
     reach: tuple[int, int]
+    """How many slots before and after the present one a refresh examines, with counted windows."""
     buckets: float
+    """How many chained buckets a key has on average, where nothing is reclustered."""
 
     kind: ClassVar[str] = "lifetime"
     drawing: ClassVar[Drawing] = GRID
@@ -93,7 +118,7 @@ class LifeDefinition(Definition):
 
     @property
     def cycle(self) -> int:
-        """After how many refreshes all rows of cells and all columns have had their turn."""
+        """After how many refreshes all rows and all columns of the grid have had their turn."""
         return self.window
 
     @cached_property
@@ -121,7 +146,10 @@ class LifeDefinition(Definition):
     # -- what arrives ---------------------------------------------------------------------------
 
     def complete(self, table: pa.Table, at: At) -> pa.Table:
-        """With the end of each row, where that is none of its columns. Raises NullTimes, LifetimeTooLong and their kin."""
+        """With the end of each row, where no column has it.
+
+        Raises NullTimes, LifetimeTooLong and their kin.
+        """
         births = slots.ordinals(table.column(self.time))
         for name in self.spans:
             _check_no_nulls(table, name, "the times of the rows that it was made of")
@@ -136,7 +164,10 @@ class LifeDefinition(Definition):
 
     @property
     def unguessed(self) -> At:
-        """What rows come with before it is known how far streams have come: the ends of counted windows are guessed later."""
+        """What rows come with before it is known how far streams have come.
+
+        The ends of counted windows are guessed later.
+        """
         positions, rates = dict.fromkeys(self.counts, _FAR), dict.fromkeys(self.counts, 0.0)
         return At(0, positions, rates, is_known=False)
 
@@ -169,8 +200,9 @@ class LifeDefinition(Definition):
                 column = column.cast(unit).cast(pa.int64())
             except pa.ArrowInvalid as error:
                 raise SchemaMismatch(
-                    f"Column {name!r} has lifetimes that are no whole numbers of {unit}, the unit of {self.time!r}, or too "
-                    f"large for it ({error}). Round them, or create the index with times of a finer unit."
+                    f"Column {name!r} has lifetimes that are no whole numbers of {unit}, the unit "
+                    f"of {self.time!r}, or too large for it ({error}). Round them, or create the "
+                    "index with times of a finer unit."
                 ) from error
         # No farther than 64 bits reach: such a life is too long in any case.
         return births + np.minimum(slots.ordinals(column), _LAST - np.maximum(births, 0))
@@ -179,21 +211,25 @@ class LifeDefinition(Definition):
         wrong = np.flatnonzero(found < births)
         if len(wrong):
             raise EndBeforeBeginning(
-                f"{len(wrong)} of {len(births)} rows end before they begin, the first of them row {wrong[0]} of those with "
-                f"a key. Look to {self.expires or self.lifetime!r}, or leave those rows out."
+                f"{len(wrong)} of {len(births)} rows end before they begin, the first of them row "
+                f"{wrong[0]} of those with a key. Look to {self.expires or self.lifetime!r}, or "
+                "leave those rows out."
             )
         since = births if at.bound == "birth" or at.now is None else np.full_like(births, at.now)
         lives = found.astype(np.uint64) - since.astype(np.uint64)  # as far apart as 64 bits reach
         wrong = np.flatnonzero((found > since) & (lives > self.longest))
         if len(wrong) and at.bound is not None:
             raise LifetimeTooLong(
-                f"{len(wrong)} of {len(births)} rows live longer than max_lifetime, {self.window} refreshes of "
-                f"{self.slotting.period}, the first of them row {wrong[0]} of those with a key. End them earlier, or create "
-                "an index with a larger max_lifetime."
+                f"{len(wrong)} of {len(births)} rows live longer than max_lifetime, {self.window} "
+                f"refreshes of {self.slotting.period}, the first of them row {wrong[0]} of those "
+                "with a key. End them earlier, or create an index with a larger max_lifetime."
             )
 
     def _guess(self, table: pa.Table, at: At) -> Ordinals:
-        """When each row will be over at the rates of now: a guess, within the bound on lifetimes (Section 4.2)."""
+        """When each row will be over at the present rates: a guess (Section 4.2).
+
+        It is within the bound on lifetimes.
+        """
         if at.now is None:
             raise BadTime("Rows of counted windows come with an instant. Use update.")
         if at.bound is None:
@@ -204,8 +240,9 @@ class LifeDefinition(Definition):
             positions = slots.ordinals(table.column(name))
             if len(positions) and positions.max() > at.positions[name]:
                 raise FromTheFuture(
-                    f"Rows have positions up to {positions.max()} in {name!r}, and {at.positions[name]} rows have arrived there. "
-                    "Say with arrived= how far the stream has come."
+                    f"Rows have positions up to {positions.max()} in {name!r}, and "
+                    f"{at.positions[name]} rows have arrived there. Say with arrived= how far the "
+                    "stream has come."
                 )
             rate = at.rates[name]
             if rate > 0:
@@ -224,7 +261,7 @@ class LifeDefinition(Definition):
         )
 
     def horizon(self, manifest: Manifest) -> int | None:
-        """The last instant at which a row may end that is over."""
+        """The last instant at which a row that is over may end."""
         return None if self.counts else LifeClock.of(manifest).now
 
     def floors(self, manifest: Manifest) -> dict[str, int]:
@@ -232,7 +269,7 @@ class LifeDefinition(Definition):
         return self.floors_at(LifeClock.of(manifest)) if self.counts else {}
 
     def floors_at(self, clock: LifeClock) -> dict[str, int]:
-        """The same once a clock shows how far streams have come."""
+        """The same for a clock that shows how far streams have come."""
         came = clock.came
         return {name: came[name] - size for name, size in self.counts.items()} if came else {}
 
@@ -245,7 +282,7 @@ class LifeDefinition(Definition):
         draining: Mapping[str, SubIndex],
         own: Mapping[str, Any],
     ) -> dict[str, SubIndex]:
-        """Those of which rows may live."""
+        """The sub-indexes that may have rows that live."""
         if state is None:
             return dict(draining)
         if self.counts:
@@ -259,12 +296,19 @@ class LifeDefinition(Definition):
         }
 
     def own_after(self, own: Mapping[str, Any], draining: Mapping[str, SubIndex]) -> dict[str, Any]:
-        """How far streams had come when sub-indexes began to drain is forgotten with the last of those."""
+        """What is left of the clock once it is known what still drains.
+
+        How far streams had come when sub-indexes began to drain is forgotten with the last of
+        those.
+        """
         clock = LifeClock.from_json(own)
         return (clock if draining else replace(clock, drained_at={})).to_json()
 
     def may_live(self, since: Mapping[str, int], came: Mapping[str, int]) -> bool:
-        """Whether an entry that came by then can live now: none of its windows has been filled anew."""
+        """Whether an entry that came at `since` can live at `came`.
+
+        It can where none of its windows has been filled anew.
+        """
         return all(came[name] - since[name] < size for name, size in self.counts.items())
 
     def layout_findings(self, manifest: Manifest) -> Iterable[str]:
@@ -349,5 +393,6 @@ def _check_no_nulls(table: pa.Table, name: str, needed: str) -> None:
     nulls = table.column(name).null_count
     if nulls:
         raise NullTimes(
-            f"{nulls} of {table.num_rows} rows have no {name!r}. Every row needs {needed}; leave those rows out."
+            f"{nulls} of {table.num_rows} rows have no {name!r}. Every row needs {needed}; leave "
+            "those rows out."
         )

@@ -1,12 +1,15 @@
-"""Rows that bring their own instant: how streams, and batches without one, get into a lifetime index.
+"""Rows that bring their own instant: how streams, and batches without one, get in.
 
 1. A batch of a stream that was taken before is passed over (`wavedex.index.core.turns`).
-2. The instant is the latest insertion time that was seen, in the batch or before it, so it never goes backwards. Where
-   windows are counted, each stream has come to the largest position that was seen.
-3. Then it is one refresh. Rows that come late are as good as others, and those that are over already are left out.
+2. The instant is the latest insertion time that was seen, in the batch or before it. So it never
+   goes backwards. Where windows are counted, each stream has come to the largest position that was
+   seen.
+3. Then it is one refresh. Rows that come late are as good as others. Rows that are over already are
+   left out.
 
-A clock that is read off the rows can be set by one wrong row, and it never goes back. So an instant that lies further ahead
-than the longest lifetime is refused: everything in the index would be over, or all that comes would be late.
+One wrong row can set a clock that is read off the rows, and the clock never goes back. So an
+instant that lies further ahead than the longest lifetime is refused. With it everything in the
+index would be over, or all that comes would be late.
 """
 
 from __future__ import annotations
@@ -33,10 +36,12 @@ from wavedex.log.progress import Progress, Sources
 
 @dataclass(frozen=True)
 class Seen:
-    """What rows say of time: the latest insertion, None without rows, and the largest position in each counted window."""
+    """What rows say of time."""
 
     latest: int | None
+    """The latest insertion, None without rows."""
     positions: Mapping[str, int] = field(default_factory=dict)
+    """The largest position in each counted window."""
 
 
 class Holder(delivery.Holder, Protocol):
@@ -55,9 +60,10 @@ class Holder(delivery.Holder, Protocol):
 
 
 def update(index: Holder, rows: Delivery, now: int, counted: Counted | None) -> Refreshed:
-    """Refresh the index at an instant; `counted` says how far streams have come, where windows are counted.
+    """Refresh the index at an instant.
 
-    Raises RefreshBackwards, FromTheFuture and what bringing and writing raise.
+    `counted` says how far streams have come, where windows are counted. Raises RefreshBackwards,
+    FromTheFuture and what bringing and writing raise.
     """
     return _update(rows.working(index), rows, now, lambda manifest: counted)
 
@@ -75,7 +81,10 @@ def update_by_rows(index: Holder, rows: Delivery, now: int) -> Refreshed:
 
 
 def append(index: Holder, rows: Delivery) -> Refreshed:
-    """Refresh the index with rows that say what the time is. Raises GapTooLarge and what bringing and writing raise."""
+    """Refresh the index with rows that say what the time is.
+
+    Raises GapTooLarge and what bringing and writing raise.
+    """
     index = rows.working(index)
     sources = Sources(marks=rows.marks) if rows.marks else None
     with _looked_at(index, rows) as seen:
@@ -85,7 +94,10 @@ def append(index: Holder, rows: Delivery) -> Refreshed:
 
 
 def feed(index: Holder, rows: Delivery, turn: Turn) -> Refreshed:
-    """Take one batch of a stream. Raises AnotherStream, StreamOutOfStep and what `append` raises."""
+    """Take one batch of a stream.
+
+    Raises AnotherStream, StreamOutOfStep and what `append` raises.
+    """
     index = rows.working(index)
     writer = index.writer
     with _looked_at(index, rows) as seen:
@@ -116,7 +128,10 @@ def _update(
 
 @contextmanager
 def _looked_at(index: Holder, rows: Delivery) -> Iterator[Seen | None]:
-    """What rows say of time, where windows are counted; otherwise that is asked once they are there."""
+    """What rows say of time, where windows are counted.
+
+    Otherwise None, and the rows are asked once they are there.
+    """
     counts = index.created.counts
     if not counts:
         yield None
@@ -177,7 +192,7 @@ def _pass_over(
     arriving: Arriving,
     sources: Sources | None,
 ) -> Refreshed:
-    """Without rows there is no instant and nothing to refresh: it is only noted that the batch came."""
+    """Only note that a batch without rows came: there is no instant and nothing to refresh."""
     slot = _due(writer.definition, manifest)
     if sources is not None:
         manifest = writer.commit(
@@ -207,7 +222,8 @@ def _check_jump(definition: LifeDefinition, manifest: Manifest, now: int) -> Non
     if due - last > definition.window:
         label = definition.slotting.label
         raise GapTooLarge(
-            f"A row was inserted in the time of refresh {due} ({label(due)}), which is {due - last} refreshes after the "
-            f"last instant ({label(last)}): further ahead than anything lives, by max_lifetime no more than "
-            f"{definition.window}. If its time is right, say so with update(now) first; if not, leave it out."
+            f"A row was inserted in the time of refresh {due} ({label(due)}), which is "
+            f"{due - last} refreshes after the last instant ({label(last)}): further ahead than "
+            f"anything lives, by max_lifetime no more than {definition.window}. If its time is "
+            "right, say so with update(now) first; if not, leave it out."
         )

@@ -1,8 +1,9 @@
 """The lifetime index: rows that have lifetimes of their own, by key, in a grid of sub-indexes.
 
-It is what a wave index is, for rows that do not leave in the order in which they came. It shares its files, engines, log and
-reading path; what is its own is the planner, which deals rows out by insertion and by expiration, and the clock, which is
-handed in with every refresh.
+It is what a wave index is, for rows that do not leave in the order in which they came. It shares
+the files, engines, log and reading path of wave indexes. What is its own is the planner, which
+deals rows out by insertion and by expiration. So is the clock, which is handed in with every
+refresh.
 """
 
 from __future__ import annotations
@@ -41,8 +42,9 @@ from wavedex.log.manifest import Manifest
 class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
     """An index over rows that have lifetimes of their own, in plain files below one folder.
 
-    Create one with `LifetimeIndex.create`, open one with `wavedex.open`. A row lives from its insertion up to its end, and
-    is over at that instant. Any number of processes may read the index while one writes.
+    Create one with `LifetimeIndex.create`, open one with `wavedex.open`. A row lives from its
+    insertion up to its end, and is over at that instant. Any number of processes may read the index
+    while one writes.
 
     >>> import tempfile
     >>> schema = pa.schema([("caller", pa.string()), ("begun", pa.int64()), ("until", pa.int64())])
@@ -113,20 +115,31 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         roots: Sequence[str | os.PathLike[str]] | None = None,
         surroundings: Surroundings | None = None,
     ) -> LifetimeIndex:
-        """Create an empty index in a new folder. Raises BadDefinition, BadGrid, AlreadyExists and their kin.
+        """Create an empty index in a new folder.
 
-        `inserted` is the column of insertion times. When a row ends stands in the column `expires`, or `lifetime` is a
-        column of how long it lives (a duration; a number where times are numbers). No row lives longer than
-        `max_lifetime`, which is a whole number of times `refresh`, the time from one refresh to the next. Times that are given
-        without a zone are local to `zone`, as of a wave index. `grid` has the
-        partitions of insertions and of expirations, as (2, 2) or "2x2"; neither is more than that number. docs/lifetimes.md helps to choose `method`
-        and `partition` (of insertions and of expirations: round-robin, chronological, random, drawn by `seed`).
+        Raises BadDefinition, BadGrid, AlreadyExists and their kin.
 
-        For windows that are counted in rows, with the methods count-rebuild and count-no-rebuild, `counts` has the columns
-        of base positions, each with the rows of its window, in place of an end; `max_lifetime` is then about how long the
-        shortest of them lasts, and `reach` how many slots before and after the present one a refresh examines. `spans` are columns
-        with the times of base rows, each with its window, for `shorten=` to tell them apart. `buckets` is how many
-        chained buckets a key has on average where nothing is reclustered. The others are as for a wave index.
+        - `inserted` is the column of insertion times.
+        - `expires` is the column of ends. Instead, `lifetime` may be a column of how long a row
+          lives: a duration, or a number where times are numbers.
+        - `max_lifetime` is the bound: no row lives longer. It is a whole number of times `refresh`.
+        - `refresh` is the time from one refresh to the next.
+        - `zone` is where times that are given without a zone are local, as of a wave index.
+        - `grid` has the partitions of insertions and of expirations, as (2, 2) or "2x2". Neither is
+          more than the number of refreshes in `max_lifetime`.
+        - `method` and `partition`: docs/lifetimes.md helps to choose. The partition is that of
+          insertions and that of expirations: round-robin, chronological, or random, drawn by
+          `seed`.
+        - `counts` is for windows that are counted in rows, with the methods count-rebuild and
+          count-no-rebuild. It has the columns of base positions, each with the rows of its window,
+          in place of an end. `max_lifetime` is then about how long the shortest of them lasts.
+        - `reach` is how many slots before and after the present one a refresh examines, with
+          counted windows.
+        - `spans` are columns with the times of base rows, each with its window, for `shorten=` to
+          tell them apart.
+        - `buckets` is how many chained buckets a key has on average where nothing is reclustered.
+
+        The others are as for a wave index.
         """
         definition = define_life(
             schema,
@@ -169,12 +182,13 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
     ) -> Refreshed:
         """One refresh: insert what is new, expire what is over at `now`.
 
-        `batch` is a table of any kind that a wave index takes, or a data frame of Spark, or nothing. Rows that are over
-        already are left out and counted; rows that come late are as good as others. With counted windows `arrived` says
-        how far each stream has come, by the name of the column of positions. The same update again is passed over.
+        `batch` is a table of any kind that a wave index takes, or a data frame of Spark, or
+        nothing. Rows that are over already are left out and counted. Rows that come late are as
+        good as others. With counted windows `arrived` says how far each stream has come, by the
+        name of the column of positions. The same update again is passed over.
 
-        Raises RefreshBackwards, FromTheFuture, LifetimeTooLong, EndBeforeBeginning and what reading the batch raises; the
-        index is then as it was.
+        Raises RefreshBackwards, FromTheFuture, LifetimeTooLong, EndBeforeBeginning and what reading
+        the batch raises; the index is then as it was.
         """
         self._let_go()
         instant = self.instant(now)
@@ -184,9 +198,11 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
     def append(self, batch: Any) -> Refreshed:
         """One refresh with rows that say themselves what the time is.
 
-        It is at the latest insertion time that was seen, in these rows or before; with counted windows each stream has come
-        to the largest position that was seen. Raises GapTooLarge where a row is further ahead than anything lives, and what
-        `update` raises; the index is then as it was.
+        It is at the latest insertion time that was seen, in these rows or before. With counted
+        windows each stream has come to the largest position that was seen.
+
+        Raises GapTooLarge where a row is further ahead than anything lives, and what `update`
+        raises; the index is then as it was.
         """
         self._let_go()
         return life_feeding.append(self, delivery_of(batch))
@@ -194,12 +210,14 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
     def feed(self, batch: Any, *, stream: str, number: int, takeover: bool = False) -> Refreshed:
         """Take the next batch of a stream, each of them once however often it is sent.
 
-        It is a refresh at the latest insertion time that was seen; with counted windows each stream has come to the largest
-        position that was seen. `number` counts the batches of `stream` from 0. One without rows is only noted.
+        It is a refresh at the latest insertion time that was seen. With counted windows each stream
+        has come to the largest position that was seen. `number` counts the batches of `stream` from
+        0. A batch without rows is only noted.
 
-        Raises AnotherStream, StreamOutOfStep, GapTooLarge where a row is further ahead than anything lives, and what
-        `update` raises; the index is then as it was. Raises PreparationOwed where the batch is in and only what follows
-        failed. It may be sent again after any of them.
+        Raises AnotherStream, StreamOutOfStep, GapTooLarge where a row is further ahead than
+        anything lives, and what `update` raises; the index is then as it was. Raises
+        PreparationOwed where the batch is in and only what follows failed. It may be sent again
+        after any of them.
         """
         self._let_go()
         turn = turn_of(stream, number, takeover)
@@ -208,9 +226,9 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
     def retract(self, now: Any, batch: Any) -> Retracted:
         """Let rows cease to hold before their time: negative tuples, matched on all columns.
 
-        They are hidden from every probe and scan at once, and taken out of their sub-indexes with the next refresh that
-        writes those. Of rows that are alike as many are retracted as are given. Raises RowNotThere where one is not there;
-        nothing is changed then.
+        They are hidden from every probe and scan at once, and taken out of their sub-indexes with
+        the next refresh that writes those. If several rows are alike, as many are retracted as are
+        given. Raises RowNotThere where one is not there; nothing is changed then.
         """
         self._let_go()
         instant = self.instant(now)
@@ -218,9 +236,10 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         return retracting.retract(self._writer, instant, bring)
 
     def prolong(self, now: Any, batch: Any) -> Retracted:
-        """Give rows another end, matched on all columns but the end: later, at most `max_lifetime` from now, or earlier.
+        """Give rows another end, matched on all columns but the end.
 
-        Nobody else's rows are written. Where several rows differ only in their ends, the one that ends first is meant.
+        The new end is later, at most `max_lifetime` from now, or earlier. Nobody else's rows are
+        written. Where several rows differ only in their ends, the one that ends first is meant.
         Raises RowNotThere where one is not there, LifetimeTooLong; nothing is changed then.
         """
         self._let_go()
@@ -240,12 +259,13 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
         format: str | None = None,  # noqa: A002 - as of the wave index
         strategy: str = "rebuild",
     ) -> Migrated:
-        """Change one's mind about how the index is kept; what is not given stays as it is. Readers notice nothing.
+        """Change how the index is kept; what is not given stays as it is. Readers notice nothing.
 
-        With strategy="rebuild" the new grid is made at once. With "drain" the old sub-indexes stay until their rows are
-        over, and only what arrives is kept in the new way.
+        With strategy="rebuild" the new grid is made at once. With "drain" the old sub-indexes stay
+        until their rows are over, and only what arrives is kept in the new way.
 
-        Raises BadDefinition, BadGrid, ConcurrentWrite, DiskFull and what `update` raises; the index is then as it was.
+        Raises BadDefinition, BadGrid, ConcurrentWrite, DiskFull and what `update` raises; the index
+        is then as it was.
         """
         self._let_go()
         wanted = partial(
@@ -276,6 +296,7 @@ class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
     def __repr__(self) -> str:
         definition = self.definition
         return (
-            f"<LifetimeIndex {self.path}: {definition.method}, {definition.rows}x{definition.columns}, lifetimes up to "
-            f"{definition.window} refreshes>"
+            f"<LifetimeIndex {self.path}: {definition.method}, "
+            f"{definition.rows}x{definition.columns}, lifetimes up to {definition.window} "
+            "refreshes>"
         )

@@ -60,7 +60,8 @@ class LifeKind(Kind):
 
     def amend(self, index: LifetimeIndex, rows: Delivery, slot: Any = None) -> NoReturn:
         raise BadDefinition(
-            "Late rows of a lifetime index need no special call. Use append, or update(path, now, frame)."
+            "Late rows of a lifetime index need no special call. Use append, or update(path, now, "
+            "frame)."
         )
 
     def update(
@@ -82,7 +83,8 @@ class LifeKind(Kind):
         for name, given in (("delay", delay), ("dead_letters", dead_letters)):
             if given is not None:
                 raise BadDefinition(
-                    f"{name} is for wave indexes: no row comes too late for a lifetime index. Leave it out."
+                    f"{name} is for wave indexes: no row comes too late for a lifetime index. "
+                    "Leave it out."
                 )
 
     def read_instant(self, index: LifetimeIndex, now: str | None) -> int | None:
@@ -170,7 +172,10 @@ def _is_counted(options: Mapping[str, Any]) -> bool:
 
 
 def _longest(options: Mapping[str, Any]) -> Any:
-    """A bound on lifetimes that has as many refreshes as the longer side of the grid, if there can be one of its kind."""
+    """A bound on lifetimes with as many refreshes as the longer side of the grid.
+
+    1 where there can be no such bound.
+    """
     try:
         window = max(read_grid(options.get("grid", (2, 2))))
         if is_number(options["refresh"]):

@@ -1,7 +1,12 @@
-"""A change of mind about a lifetime index: another method, grid or partitioning, while readers go on.
+"""A change in how a lifetime index is kept, while readers go on.
 
-`rebuild` reads all rows that live and deals them out anew. `drain` leaves the old sub-indexes as they are, and puts only
-what arrives into the new grid; an old one goes with its last row. Either is one commit, which also notes the new settings.
+It may be another method, grid or partitioning. There are two ways:
+
+- `rebuild` reads all rows that live and deals them out anew.
+- `drain` leaves the old sub-indexes as they are, and puts only what arrives into the new grid. An
+  old sub-index goes with its last row.
+
+Either is one commit, which also notes the new settings.
 """
 
 from __future__ import annotations
@@ -28,7 +33,10 @@ _NONE: Slots = frozenset()
 def migrate(
     writer: LifeWriter, change: Callable[[LifeDefinition], LifeDefinition], strategy: str
 ) -> Migrated:
-    """Bring the index to what `change` makes of its definition. Raises BadDefinition and what a write raises."""
+    """Bring the index to what `change` makes of its definition.
+
+    Raises BadDefinition and what a write raises.
+    """
     return bring(writer, change, strategy, partial(_commit, writer, drains=strategy == "drain"))
 
 

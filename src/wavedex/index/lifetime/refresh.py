@@ -1,10 +1,10 @@
 """One refresh of a lifetime index: what is new goes in, what is over goes out, in one commit.
 
 1. The rows are checked, and those that are over already are left out.
-2. Where the instant has passed one refresh or more, the grid is planned on to the last of them. Rows of slots that are
-   complete go into its cells; those of the slot that has only begun wait in the delta, where they can be queried at once,
-   together with rows that got another end meanwhile.
-3. Where it has not, all rows wait in the delta.
+2. Where the instant has passed one refresh or more, the grid is planned on to the last of them.
+   Rows of slots that are complete go into its cells. Rows of the slot that has only begun wait in
+   the delta, where they can be queried at once. Rows that got another end meanwhile wait there too.
+3. Where the instant has passed none, all rows wait in the delta.
 
 At one instant expiry comes before insertion. Everything is refused before a file is touched.
 """
@@ -32,22 +32,26 @@ _NONE: Slots = frozenset()
 
 @dataclass(frozen=True)
 class Refreshed:
-    """What a refresh did.
-
-    `rows` entered, `over` were over when they came, `null_keys` had no key. `slot` is the last refresh that was due, None
-    where there was none yet. `inserts` and `expires` are the sub-indexes that rows were put into and taken out of, and
-    `touched` both.
-    """
+    """What a refresh did."""
 
     commit: int
+    """The newest commit once it was done."""
     slot: int | None
+    """The last refresh that was due, None where there was none yet."""
     rows: int = 0
+    """How many rows entered."""
     over: int = 0
+    """How many rows were over when they came."""
     null_keys: int = 0
+    """How many rows had no key."""
     inserts: list[str] = field(default_factory=list)
+    """The sub-indexes that rows were put into."""
     expires: list[str] = field(default_factory=list)
+    """The sub-indexes that rows were taken out of."""
     touched: list[str] = field(default_factory=list)
+    """Both."""
     repeated: bool = False
+    """Whether the same batch had been taken before."""
 
 
 def refresh(
@@ -58,9 +62,12 @@ def refresh(
     counted: Counted | None,
     sources: Sources | None = None,
 ) -> Refreshed:
-    """Refresh the index at an instant, with rows that are at hand. REQUIRES: the lock is held, and the instant is not before the last.
+    """Refresh the index at an instant, with rows that are at hand.
 
-    A batch that `sources` tell of is known by them, and they are noted; of others the same one again is passed over.
+    A batch that `sources` tell of is known by them, and they are noted. Any other batch is passed
+    over where it is the last one again.
+
+    REQUIRES: the lock is held, and the instant is not before the last.
     """
     definition = writer.definition
     slot = definition.slotting.due(now)
@@ -105,7 +112,7 @@ def refresh(
 def sifting(
     manifest: Manifest, operations: Sequence[Operation], floors: Mapping[str, int]
 ) -> tuple[Operation, ...]:
-    """Operations that also leave out, of what they touch, the rows that are over by floors."""
+    """The operations, which also leave out rows that are over by floors from what they touch."""
     if not floors:
         return tuple(operations)
     there = apply({name: sub.slots for name, sub in manifest.everything.items()}, operations)
@@ -121,7 +128,10 @@ def plan_refresh(
     slot: int,
     rows: Arriving,
 ) -> tuple[Plan, GridState | None, Arriving]:
-    """What a refresh does, what the grid is then, and all rows that it deals with, those of the delta too."""
+    """What a refresh does, what the grid is then, and all rows that it deals with.
+
+    Rows of the delta are among them.
+    """
     state = definition.state_of(manifest)
     if state is not None and slot <= state.newest:
         waiting = into_delta(manifest, frozenset(rows.summary), state.newest)
@@ -143,7 +153,7 @@ def plan_refresh(
 
 
 def into_delta(manifest: Manifest, deaths: Slots, newest: int) -> list[Operation]:
-    """What puts rows of some deaths into the delta, where they wait for the refresh after the newest."""
+    """What puts rows of some deaths into the delta, to wait for the refresh after the newest."""
     if not deaths:
         return []
     begun: list[Operation] = [] if manifest.open is not None else [Build(_NONE, OPEN)]
@@ -163,8 +173,8 @@ def check_forwards(manifest: Manifest, now: int, definition: LifeDefinition) -> 
     if last is not None and now < last:
         said = definition.slotting.moment
         raise RefreshBackwards(
-            f"The index was refreshed at {said(last)}, and {said(now)} is before that. Give an instant that is not "
-            "earlier; rows that come late may come with it."
+            f"The index was refreshed at {said(last)}, and {said(now)} is before that. Give an "
+            "instant that is not earlier; rows that come late may come with it."
         )
 
 
@@ -174,16 +184,17 @@ def _check_times(arriving: Arriving, now: int, definition: LifeDefinition) -> No
     if latest > now:
         said = definition.slotting.moment
         raise FromTheFuture(
-            f"Rows were inserted at {said(latest)}, after the instant of the refresh, {said(now)}. Refresh later, or leave "
-            "them out."
+            f"Rows were inserted at {said(latest)}, after the instant of the refresh, "
+            f"{said(now)}. Refresh later, or leave them out."
         )
 
 
 def _is_ahead(definition: LifeDefinition, rows: Arriving, deaths: Slots, slot: int) -> bool:
     """Whether some rows belong to the refresh after the last that was due.
 
-    Those do that were inserted after it, and those that end later than the cells have room for: between two refreshes rows
-    get ends, given or guessed, that lie as far ahead of the instant as any may.
+    Rows do that were inserted after it. So do rows that end later than the cells have room for.
+    Between two refreshes rows get ends, given or guessed, that lie as far ahead of the instant as
+    any may.
     """
     if max(deaths, default=slot) > slot + definition.window:
         return True

@@ -1,10 +1,14 @@
 """Rows that end before their time, and rows that get another end (Section 3.5 of the report).
 
-The row is looked for, in the parts that can have it, and hidden there at once, from every probe and scan: the part gets a
-small part of its own beside it, with the rows that do not count any more. It is taken out when the sub-index is next written
-in any case. That is told row by row and not by key, so that a later row of the same key, or one that is like it, is not
-hidden with it. A row that gets another end is hidden where it is and put into the delta with its new end; nobody else's
-rows are written.
+The row is looked for in the parts that can have it. It is hidden there at once, from every probe
+and scan: the part gets a small part of its own beside it, with the rows that do not count any more.
+The row is taken out when the sub-index is next written in any case.
+
+That is told row by row and not by key. So a later row of the same key, or one that is like it, is
+not hidden with it.
+
+A row that gets another end is hidden where it is and put into the delta with its new end. Nobody
+else's rows are written.
 """
 
 from __future__ import annotations
@@ -40,20 +44,28 @@ Hides = dict[int, dict[tuple[str, int], pa.RecordBatch]]
 
 @dataclass(frozen=True)
 class Retracted:
-    """What was retracted or prolonged: so many `rows`, as of `commit`."""
+    """What was retracted or prolonged."""
 
     commit: int
+    """The commit from which on that holds."""
     rows: int
+    """How many rows."""
 
 
 def retract(writer: LifeWriter, now: int, bring: Bring) -> Retracted:
-    """Hide rows, matched on all columns, from now on. Raises RowNotThere, and then nothing has changed."""
+    """Hide rows, matched on all columns, from now on.
+
+    Raises RowNotThere, and then nothing has changed.
+    """
     names = writer.definition.schema.names
     return _replace(writer, now, bring, "retract", names, lambda rows: nothing(writer.definition))
 
 
 def prolong(writer: LifeWriter, now: int, bring: Bring) -> Retracted:
-    """Give rows, matched on all columns but their ends, other ends. Raises RowNotThere, and then nothing has changed."""
+    """Give rows, matched on all columns but their ends, other ends.
+
+    Raises RowNotThere, and then nothing has changed.
+    """
     end = writer.definition.expires or writer.definition.lifetime
     names = [name for name in writer.definition.schema.names if name != end]
 
@@ -72,7 +84,7 @@ def _replace(
     names: list[str],
     instead: Callable[[Arriving], Arriving],
 ) -> Retracted:
-    """Hide the rows that are brought, matched on some columns, and put others into the delta `instead`."""
+    """Hide the rows that are brought, matched on some columns, and put `instead` into the delta."""
     with writer.writing() as manifest:
         definition = writer.definition
         check_forwards(manifest, now, definition)
@@ -105,9 +117,10 @@ def _replace(
 def find(
     writer: LifeWriter, manifest: Manifest, now: int, arriving: Arriving, names: list[str]
 ) -> Hides:
-    """Where the rows lie, matched on some columns; of several that are alike, those that end first. Raises RowNotThere.
+    """Where the rows lie, matched on some columns. Raises RowNotThere.
 
-    Where ends are known and matched, only parts with rows that end in the same slots are asked.
+    Of several that are alike, those are meant that end first. Where ends are known and matched,
+    only parts with rows that end in the same slots are asked.
     """
     definition = writer.definition
     ends = {definition.expires, definition.lifetime} - {None}
@@ -143,7 +156,10 @@ def _candidates(
     wanted: pa.RecordBatch,
     deaths: Slots | None,
 ) -> Iterator[tuple[tuple[str, int], pa.RecordBatch]]:
-    """The living rows of the wanted keys, part by part, with the name of the sub-index and the place of the part in it."""
+    """The living rows of the wanted keys, part by part.
+
+    Each comes with the name of the sub-index and the place of the part in it.
+    """
     spec = snapshot.definition.spec
     keys = spec.key_type.distinct(spec.keys(wanted))
     hashes = spec.key_type.hash_array(keys)
@@ -160,6 +176,6 @@ def _candidates(
 def _not_there(definition: LifeDefinition, left: pa.RecordBatch) -> RowNotThere:
     example = left.select(definition.schema.names).slice(0, 1).to_pylist()[0]
     return RowNotThere(
-        f"{left.num_rows} of the rows are not there, or are over, or stand there fewer times: {example!r} for one. Nothing "
-        "was changed; leave them out."
+        f"{left.num_rows} of the rows are not there, or are over, or stand there fewer times: "
+        f"{example!r} for one. Nothing was changed; leave them out."
     )

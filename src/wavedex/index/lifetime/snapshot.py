@@ -1,4 +1,7 @@
-"""A lifetime index as one commit left it, and what of it a query with shorter windows sees (Section 3.4 of the report)."""
+"""A lifetime index as one commit left it, and what a query with shorter windows sees of it.
+
+Shorter windows are those of Section 3.4 of the report.
+"""
 
 from __future__ import annotations
 
@@ -16,16 +19,19 @@ from wavedex.index.reading.snapshot import Snapshot
 from wavedex.log.manifest import Manifest
 
 _SHORTENED_MAX = 64
-"""For how many shorter windows a snapshot remembers what they see."""
+"""For this many shorter windows a snapshot remembers what they see."""
 
 
 class LifeReadable(Readable):
     """The reading methods of a lifetime index.
 
-    `since` and `until` are compared with the insertion time of a row. With `shorten`, the answer is that of a query whose
-    windows are shorter: a duration, such as "4 minutes", where all are shorter by as much; or, where the index keeps the
-    times of the rows that an entry was made of (`spans`), or their positions (`counts`), by how much each is shorter, by
-    name. `expired` also shows rows that are over and still there.
+    `since` and `until` are compared with the insertion time of a row. `expired` also shows rows
+    that are over and still there.
+
+    With `shorten`, the answer is that of a query whose windows are shorter. A duration, such as "4
+    minutes", makes all of them shorter by as much. A mapping by name says how much shorter each is.
+    For that the index must keep the times of the rows that an entry was made of (`spans`), or their
+    positions (`counts`).
     """
 
     def probe(
@@ -40,7 +46,8 @@ class LifeReadable(Readable):
     ) -> pa.Table:
         """The entries of one key.
 
-        COST: one look-up and one slice for each part that can have an answer, and one more where rows are hidden.
+        COST: one look-up and one slice for each part that can have an answer, and one more where
+        rows are hidden.
         """
         return Readable.probe(self._seen(shorten), key, since, until, columns, expired, follow)
 
@@ -95,7 +102,10 @@ class LifeReadable(Readable):
         expired: bool = False,
         shorten: Any = None,
     ) -> Any:
-        """Make the entries of one commit a view of that name in a DuckDB connection, and return it as a relation."""
+        """Make the entries of one commit a view of that name in a DuckDB connection.
+
+        Returns it as a relation.
+        """
         seen = self._seen(shorten)
         return Readable.to_duckdb(seen, connection, name, since, until, columns, expired)
 
@@ -111,7 +121,10 @@ class LifeReadable(Readable):
         return Readable.to_polars(self._seen(shorten), since, until, columns, expired)
 
     def _seen(self, shorten: Any) -> Snapshot:
-        """The snapshot that answers, or what a query with shorter windows sees of it. Raises BadTime."""
+        """The snapshot that answers, or what a query with shorter windows sees of it.
+
+        Raises BadTime.
+        """
         snapshot = self._current()
         if shorten is None:
             return snapshot
@@ -120,7 +133,10 @@ class LifeReadable(Readable):
 
 
 class LifeSnapshot(LifeReadable, Snapshot):
-    """The rows that live at one commit. It never changes, and none of its methods sees a later commit."""
+    """The rows that live at one commit.
+
+    It never changes, and none of its methods sees a later commit.
+    """
 
     definition: LifeDefinition
 
@@ -148,7 +164,10 @@ class LifeSnapshot(LifeReadable, Snapshot):
 
 
 def shortened(snapshot: Snapshot, shorten: Any) -> Snapshot:
-    """What a query with shorter windows sees of a snapshot of any kind. Raises BadTime, BadDefinition where it has none."""
+    """What a query with shorter windows sees of a snapshot of any kind.
+
+    Raises BadTime, and BadDefinition where it is not of a lifetime index.
+    """
     if shorten is None:
         return snapshot
     if not isinstance(snapshot, LifeSnapshot):

@@ -1,8 +1,9 @@
-"""What readers of a lifetime index see of a commit: the rows that are not over at its instant, and of those perhaps fewer.
+"""What readers of a lifetime index see of a commit: the rows that are not over at its instant.
 
-Rows lie ordered by their ends, so what is over is cut off as one range. What is asked of births, of positions in counted
-windows or of the rows that an entry was made of, is looked for row by row in what is left, and parts that cannot have an
-answer are passed over by an interval index of their births.
+A query with shorter windows sees fewer. Rows lie ordered by their ends, so what is over is cut off
+as one range. Births, positions in counted windows and the rows that an entry was made of are looked
+at row by row in what is left. An interval index of the births of parts passes over those that
+cannot have an answer.
 """
 
 from __future__ import annotations
@@ -27,20 +28,27 @@ from wavedex.store.sifted import Keep, SiftedShard, above
 
 _FAR = 2**63
 _SPANS_MAX = 256
-"""For how many spans of births it is remembered which parts to ask."""
+"""For this many spans of births it is remembered which parts to ask."""
 
 
 @dataclass(frozen=True)
 class LifeView:
-    """Rows that end after `horizon`, if there is one, and lie above all `floors`."""
+    """The rows that are seen."""
 
     slots: Slots
+    """The slots that are live."""
     slotting: Ends
+    """What cuts ends into slots."""
     spec: EntrySpec
+    """The entries as they are stored."""
     born: Mapping[str, Slots]
+    """The slots in which the rows of each part were born, by the name of its directory."""
     horizon: int | None
+    """Only rows that end after this are seen; None for all."""
     floors: Mapping[str, int]
+    """Only rows that lie above all of these are seen."""
     _asked: dict[Range, frozenset[str]] = field(default_factory=dict, compare=False, repr=False)
+    """Which parts to ask for spans of births."""
 
     @classmethod
     def of(

@@ -11,10 +11,14 @@ from wavedex.plan import Build
 
 
 class LifeWriter(Writer[LifeDefinition]):
-    """A writer that does not count the rows of slots, of which several sub-indexes have some."""
+    """A writer that does not count the rows of slots: several sub-indexes may have rows of one."""
 
     def _plan_rows(self, manifest: Manifest, change: Change, drafted: Drafted) -> int:
-        """What arrives, and with it, where sub-indexes are reclustered, all of those that are touched and not thrown away."""
+        """How many rows a change should write.
+
+        These are the rows that arrive. Where sub-indexes are reclustered, they are also all rows of
+        those that are touched and not thrown away.
+        """
         written = sum(change.rows.counts.values())
         if self.definition.grid.reclusters:
             touched = {operation.target for operation in change.operations} & {*manifest.indexes}

@@ -1,13 +1,19 @@
-"""The window as a view in DuckDB: one commit, queried as often as one likes, with nothing copied that need not be.
+"""The window as a view in DuckDB: one commit, queried as often as one likes.
 
-A view is made over what DuckDB reads best. Packed files are a table of Arrow's that is mapped from them, with texts of few
-values as dictionaries; DuckDB takes the columns it needs of it. Parquet files on a local disk DuckDB reads itself, only
-the columns and row groups it needs. All else is a stream that is made anew for each query: records that are updated in
-place, Parquet that lies elsewhere, and Parquet of an old snapshot, whose files have no names any more. Rows of a file that are not of the window, or not of the times that were asked
-for, are cut off by a condition of the view, which DuckDB looks at together with those of the query.
+Nothing is copied that need not be. A view is made over what DuckDB reads best:
 
-What the view needs is registered under names of its own, which begin with that of the view; DuckDB holds it, and with it
-the snapshot and a pin on its commit, until the view is made again or the connection is closed.
+- Packed files are a table of Arrow's that is mapped from them, with texts of few values as
+  dictionaries. DuckDB takes the columns it needs of it.
+- Parquet files on a local disk DuckDB reads itself, only the columns and row groups it needs.
+- All else is a stream that is made anew for each query. That is records that are updated in place,
+  Parquet that lies elsewhere, and Parquet of an old snapshot, whose files have no names any more.
+
+A file may have rows that are not of the window, or not of the times that were asked for. A
+condition of the view cuts them off. DuckDB looks at it together with those of the query.
+
+What the view needs is registered under names of its own, which begin with that of the view. DuckDB
+holds it until the view is made again or the connection is closed, and with it the snapshot and a
+pin on its commit.
 """
 
 from __future__ import annotations
@@ -37,18 +43,24 @@ if TYPE_CHECKING:
 from wavedex.index.reading.snapshot import Snapshot
 
 SLICE_ROWS = 122_880
-"""Rows of a batch, so many as DuckDB gives to one thread at a time; a shard as a whole would keep one busy and no other."""
+"""Rows of a batch: as many as DuckDB gives to one thread at a time.
+
+A shard as a whole would keep one thread busy and no other.
+"""
 _NUMBERS = itertools.count()
 _DAY_MS = DAY_NS // 10**6
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Rows that DuckDB can read: an object to register or, where there is none, SQL that finds them; and which count."""
+    """Rows that DuckDB can read."""
 
     within: Range | None
+    """Which of them count; None for all."""
     source: Any = None
+    """An object to register, if there is one."""
     sql: str = ""
+    """SQL that finds the rows, where there is no object."""
 
 
 class Stream:
@@ -79,7 +91,10 @@ def make_view(
     columns: Sequence[str] | None,
     expired: bool,
 ) -> Any:
-    """Make the view and return it as a relation. Raises BadName, SchemaMismatch, MissingColumn, BadTime, PackageMissing."""
+    """Make the view and return it as a relation.
+
+    Raises BadName, SchemaMismatch, MissingColumn, BadTime, PackageMissing.
+    """
     duckdb = require("duckdb")
     if not isinstance(connection, duckdb.DuckDBPyConnection):
         raise BadName(f"{connection!r} is no connection. Pass what duckdb.connect() returns.")
@@ -97,20 +112,24 @@ def make_view(
         return connection.sql(f"select * from {_quoted(name)}")
     except (duckdb.NotImplementedException, duckdb.ConversionException) as error:
         raise SchemaMismatch(
-            f"DuckDB cannot read the columns {', '.join(names)}: {error} Choose others with columns=."
+            f"DuckDB cannot read the columns {', '.join(names)}: {error} Choose others with "
+            "columns=."
         ) from error
     except duckdb.Error as error:
         raise BadName(f"DuckDB cannot make a view {name!r}: {error}") from error
 
 
 def _check_columns(names: list[str]) -> None:
-    """Raise SchemaMismatch where DuckDB, which does not tell upper from lower case, would take two columns for one."""
+    """Raise SchemaMismatch where DuckDB would take two columns for one.
+
+    It does not tell upper from lower case.
+    """
     seen: dict[str, str] = {}
     for name in names:
         if name.casefold() in seen:
             raise SchemaMismatch(
-                f"DuckDB does not tell the columns {seen[name.casefold()]!r} and {name!r} apart. Choose one of "
-                "them with columns=."
+                f"DuckDB does not tell the columns {seen[name.casefold()]!r} and {name!r} apart. "
+                "Choose one of them with columns=."
             )
         seen[name.casefold()] = name
     if not names:
@@ -118,7 +137,7 @@ def _check_columns(names: list[str]) -> None:
 
 
 def _check_free(connection: Any, name: str) -> None:
-    """Raise BadName where the name is that of a table or of a view that is kept in the database."""
+    """Raise BadName where the name is that of a table, or of a view that the database keeps."""
     taken = connection.execute(
         "select 1 from duckdb_tables() where lower(table_name) = lower($1) union all "
         "select 1 from duckdb_views() where lower(view_name) = lower($1) and not temporary",
@@ -131,7 +150,7 @@ def _check_free(connection: Any, name: str) -> None:
 
 
 def _parts_of(connection: Any, name: str) -> list[str]:
-    """The names under which what an earlier view of this name needs is registered."""
+    """The names under which an earlier view of this name has registered what it needs."""
     found = connection.execute(
         "select view_name from duckdb_views() where temporary and starts_with(view_name, $1)",
         [_part_name(name, "")],
@@ -218,7 +237,7 @@ def _rows(snapshot: Snapshot, names: list[str], targets: Sequence[Target]) -> It
 
 
 def _pin(snapshot: Snapshot) -> Pin | None:
-    """What keeps the names of the snapshot's files, or None where they are gone or nothing can keep them."""
+    """What keeps the names of the snapshot's files, None where they are gone or cannot be kept."""
     if not snapshot.storage.is_local:
         return None
     try:
@@ -250,7 +269,8 @@ def _time_text(time_type: pa.DataType, ordinal: int, kind: str) -> str:
     if pt.is_integer(time_type):
         return str(ordinal)
     if pt.is_date(time_type):
-        # Dates in milliseconds are whole days, so that one is at or past an instant from the next midnight on.
+        # Dates in milliseconds are whole days, so that one is at or past an instant from the next
+        # midnight on.
         day = ordinal if pt.is_date32(time_type) else -(-ordinal // _DAY_MS)
         return f"cast('{np.datetime64(day, 'D')}' as {kind})"
     zone = "" if time_type.tz is None else "+00"

@@ -1,8 +1,8 @@
-"""Pointers: entries that hold a few columns of a record and say where the whole of it lies, by file and row.
+"""Pointers: entries that hold a few columns of a record, and the file and row where it all lies.
 
-Files of records are Parquet or Arrow's, on a disk or behind a URI; rows are counted from 0. `read_records` reads one with
-pointers to its rows, to be appended; `follow` goes the other way. A record that is no longer where its pointer says, or is
-another one now, is told by name.
+Files of records are Parquet or Arrow's, on a disk or behind a URI. Rows are counted from 0.
+`read_records` reads a file with pointers to its rows, to be appended. `follow` goes the other way.
+A record that is no longer where its pointer says, or is another one now, is told by name.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 def read_records(definition: Definition, path: str | os.PathLike[str]) -> pa.Table:
     """The columns of a file that the index keeps, each row with a pointer to itself.
 
-    Raises BadDefinition where the index keeps no pointers, RecordGone where there is no such file, SchemaMismatch where
-    it is no file of records.
+    Raises BadDefinition where the index keeps no pointers, RecordGone where there is no such file,
+    SchemaMismatch where it is no file of records.
     """
     file_column, row_column = _pointer(definition)
     place = _place(path)
@@ -44,9 +44,11 @@ def read_records(definition: Definition, path: str | os.PathLike[str]) -> pa.Tab
 
 
 def follow(definition: Definition, entries: pa.Table, columns: Sequence[str] | None) -> pa.Table:
-    """The whole record of each entry, in the order of the entries. Raises RecordGone, MissingColumn or BadDefinition.
+    """The whole record of each entry, in the order of the entries.
 
-    COST: one file opened for each that is pointed to, and of a Parquet file the row groups that have such a row.
+    Raises RecordGone, MissingColumn or BadDefinition.
+    COST: one file opened for each that is pointed to, and of a Parquet file the row groups that
+    have such a row.
     """
     file_column, row_column = _pointer(definition)
     names = _names(definition, columns)
@@ -69,20 +71,21 @@ def follow(definition: Definition, entries: pa.Table, columns: Sequence[str] | N
 
 
 def _as_offered(definition: Definition, records: pa.Table, place: str) -> pa.Table:
-    """Records in the types that the index was created with. Raises RecordGone where they cannot be had so."""
+    """Records in the types that the index was created with. Raises RecordGone where that fails."""
     try:
         return records.cast(pa.schema([definition.offered.field(n) for n in records.column_names]))
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError, ValueError) as error:
         raise RecordGone(
-            f"{place} has columns of other types than were indexed ({_first_line(error)}). Restore it, or ask without "
-            "follow=True."
+            f"{place} has columns of other types than were indexed ({_first_line(error)}). "
+            "Restore it, or ask without follow=True."
         ) from error
 
 
 def _pointer(definition: Definition) -> tuple[str, str]:
     if definition.pointer is None:
         raise BadDefinition(
-            "The index keeps no pointers to records. A wave index does that is created with pointer=('file', 'row')."
+            "The index keeps no pointers to records. A wave index does that is created with "
+            "pointer=('file', 'row')."
         )
     return definition.pointer
 
@@ -116,8 +119,8 @@ def _check_same(definition: Definition, entries: pa.Table, records: pa.Table, pl
     pairs = [pc.equal(entries.column(name), records.column(name)) for name in _telling(definition)]
     if pairs and not pc.all(pc.fill_null(reduce(pc.and_, pairs), fill_value=False)).as_py():
         raise RecordGone(
-            f"{place} has other rows than those that were indexed: it was written anew. Restore it, or ask without "
-            "follow=True."
+            f"{place} has other rows than those that were indexed: it was written anew. Restore "
+            "it, or ask without follow=True."
         )
 
 
@@ -143,16 +146,16 @@ class _Records:
             self._source = system.open_input_file(path)
         except (OSError, pa.ArrowInvalid) as error:
             raise RecordGone(
-                f"{self._place}, to which pointers lead, cannot be read ({_first_line(error)}). Restore it, or ask "
-                "without follow=True."
+                f"{self._place}, to which pointers lead, cannot be read ({_first_line(error)}). "
+                "Restore it, or ask without follow=True."
             ) from error
         try:
             self._file = self._opened()
         except (pa.ArrowInvalid, OSError) as error:
             self._source.close()
             raise SchemaMismatch(
-                f"{self._place} is no Parquet file and no file of Arrow's ({_first_line(error)}), and pointers lead to "
-                "no others."
+                f"{self._place} is no Parquet file and no file of Arrow's ({_first_line(error)}), "
+                "and pointers lead to no others."
             ) from error
         return self
 
@@ -177,7 +180,10 @@ class _Records:
         return self._file.read(names) if self._is_parquet else self._file.read_all().select(names)
 
     def take(self, rows: np.ndarray, names: list[str]) -> pa.Table:
-        """Some columns of the rows at some places. Raises RecordGone where there are not so many rows, or no such column."""
+        """Some columns of the rows at some places.
+
+        Raises RecordGone where there are fewer rows, or no such column.
+        """
         try:
             self.check(names)
         except MissingColumn as error:
@@ -187,8 +193,8 @@ class _Records:
         outside = rows[(rows < 0) | (rows >= firsts[-1])]
         if len(outside):
             raise RecordGone(
-                f"{self._place} has {firsts[-1]:,} rows, and a pointer leads to row {outside[0]:,}. Restore the file that "
-                "was indexed, or ask without follow=True."
+                f"{self._place} has {firsts[-1]:,} rows, and a pointer leads to row "
+                f"{outside[0]:,}. Restore the file that was indexed, or ask without follow=True."
             )
         owners = np.searchsorted(firsts, rows, side="right") - 1
         wanted = np.unique(owners).tolist()
@@ -215,7 +221,8 @@ class _Records:
         missing = [name for name in names if name not in self.names]
         if missing:
             raise MissingColumn(
-                f"{self._place} has no column {', '.join(map(repr, missing))}. It has {', '.join(self.names)}."
+                f"{self._place} has no column {', '.join(map(repr, missing))}. It has "
+                f"{', '.join(self.names)}."
             )
 
 

@@ -1,8 +1,9 @@
-"""The window as a lazy frame of Polars: one commit, of which nothing is read before the frame is collected.
+"""The window as a lazy frame of Polars: one commit. Nothing is read until it is collected.
 
-Polars says which columns it wants, which rows (a predicate) and how many at most. Columns that it does not want are not
-read. A predicate that compares the time column with fixed times narrows the scan as `since` and `until` would; it is
-applied to every batch all the same, so that a part of it that is not understood here costs time and no rows.
+Polars says which columns it wants, which rows (a predicate) and how many at most. Columns that it
+does not want are not read. A predicate that compares the time column with fixed times narrows the
+scan as `since` and `until` would. It is applied to every batch all the same. So a part of it that
+is not understood here costs time and no rows.
 """
 
 from __future__ import annotations
@@ -22,9 +23,9 @@ if TYPE_CHECKING:
     from wavedex.index.reading.snapshot import Snapshot
 
 BATCH_ROWS = 100_000
-"""Rows that become a frame at a time where Polars does not say, as many as it asks for when it does."""
+"""Rows of a frame where Polars does not say how many: as many as it asks for when it does."""
 Ends = tuple[int | None, int | None]
-"""The first ordinal that can count and the first that cannot any more; None for no such."""
+"""The first ordinal that can count, and the first that cannot any more; None for no such."""
 _UNITS = {"Milliseconds": "ms", "Microseconds": "us", "Nanoseconds": "ns"}
 
 
@@ -41,7 +42,8 @@ def make_frame(
         kinds = polars.from_arrow(schema.empty_table()).schema
     except (polars.exceptions.PolarsError, pa.ArrowException, ValueError, TypeError) as error:
         raise SchemaMismatch(
-            f"Polars cannot read the columns {', '.join(names)}: {error}. Choose others with columns=."
+            f"Polars cannot read the columns {', '.join(names)}: {error}. Choose others with "
+            "columns=."
         ) from error
 
     def read(
@@ -77,7 +79,7 @@ def _tree(predicate: Any, polars: Any) -> Any:
 
 
 def ends_of(tree: Any, column: str, time_type: pa.DataType) -> Ends:
-    """Between which ordinals the rows lie for which a predicate can be true, as far as it is understood.
+    """Between which ordinals a predicate can be true, as far as it is understood.
 
     >>> tree = {
     ...     "BinaryExpr": {
@@ -123,7 +125,10 @@ _TURNED = {"Eq": "Eq", "Gt": "Lt", "GtEq": "LtEq", "Lt": "Gt", "LtEq": "GtEq"}
 
 
 def _ordinal(literal: Any, time_type: pa.DataType) -> int | None:
-    """The ordinal of a fixed time of exactly the column's type, else None: Polars would convert one of the two."""
+    """The ordinal of a fixed time of exactly the column's type, else None.
+
+    Polars would convert one of the two.
+    """
     match literal:
         case {"Literal": {"Scalar": {"Datetime": [int(at), unit, zone]}}}:
             same = pt.is_timestamp(time_type) and _UNITS.get(unit) == time_type.unit

@@ -1,7 +1,7 @@
-"""What can be asked of an index and of a snapshot of it: the same questions, answered by one piece of code.
+"""What can be asked of an index and of a snapshot: the same questions, answered by the same code.
 
-A query is turned into a list of targets by the snapshot that answers it; this module asks them and puts the answers
-together. An index answers from a snapshot of its newest commit, a snapshot from itself.
+The snapshot that answers turns a query into a list of targets. This module asks them and puts the
+answers together. An index answers from a snapshot of its newest commit, a snapshot from itself.
 """
 
 from __future__ import annotations
@@ -29,21 +29,25 @@ if TYPE_CHECKING:
     from wavedex.index.reading.snapshot import Snapshot
 
 KEYS_MANY = 10_000
-"""From how many keys on several parts are asked at the same time."""
+"""From this many keys on, several parts are asked at the same time."""
 ROWS_MANY = 100_000
-"""From how many rows to copy on a scan does so in the background."""
+"""From this many rows to copy on, a scan copies in the background."""
 COLD_NS = 150_000
-"""A probe that takes longer than this has waited for a disk: ten times as long as one in memory takes."""
+"""A probe that takes longer than this has waited for a disk.
+
+It is ten times as long as a probe in memory takes.
+"""
 BATCHES_AHEAD = 2
-"""How many batches wait to be read then."""
+"""How many batches a background thread makes ahead."""
 
 
 class Readable(ABC):
     """The reading methods. Rows come in no promised order, and with the columns of the schema only.
 
-    In `since` and `until`, slot numbers and dates mean their whole interval and a datetime is compared with the row's own
-    time; both ends are included. `columns` chooses columns; `expired` also shows what a soft window still holds. With
-    `follow`, the whole records to which the entries point are fetched, one for each entry, and `columns` are theirs.
+    In `since` and `until`, slot numbers and dates mean their whole interval. A datetime is compared
+    with the row's own time. Both ends are included. `columns` chooses columns. `expired` also shows
+    what a soft window still holds. `follow` fetches the whole records to which the entries point,
+    one for each entry, and `columns` are then those of the records.
     """
 
     @abstractmethod
@@ -141,9 +145,10 @@ class Readable(ABC):
     ) -> pa.RecordBatchReader:
         """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch.
 
-        With `dictionaries`, columns of text that have few values are handed over as Arrow's dictionaries, in which they
-        are kept besides; whoever groups by them is done in half the time, or in a third with `wavedex.split_codes`. The
-        schema of the reader says which; a column's dictionary is the same in all batches.
+        With `dictionaries`, columns of text that have few values are handed over as Arrow's
+        dictionaries, in which they are kept besides. Grouping by them then takes half the time, or
+        a third with `wavedex.split_codes`. The schema of the reader says which columns these are. A
+        column's dictionary is the same in all batches.
         """
         snapshot = self._current().held()
         names = snapshot.names(columns)
@@ -172,9 +177,12 @@ class Readable(ABC):
     ) -> Any:
         """Make the window a view of that name in a DuckDB connection, and return it as a relation.
 
-        The view shows one commit, that of now, however often it is queried and whatever is appended later; calling this
-        again shows the newest. It is temporary, and holds the commit's files until then or until the connection is
-        closed. Raises BadName, SchemaMismatch, MissingColumn or BadTime; PackageMissing where there is no DuckDB.
+        The view shows one commit, that of now, however often it is queried and whatever is appended
+        later. Calling this again shows the newest. The view is temporary. It holds the commit's
+        files until it is made again or the connection is closed.
+
+        Raises BadName, SchemaMismatch, MissingColumn or BadTime; PackageMissing where there is no
+        DuckDB.
 
         COST: no row is copied of packed files, and none is read of Parquet.
         """
@@ -191,20 +199,22 @@ class Readable(ABC):
     ) -> Any:
         """The window as a lazy frame of Polars, which reads nothing until it is collected.
 
-        It shows one commit, that of now, however often it is collected. What Polars does not need of it is not read:
-        columns, rows past a limit, and slots outside of the times with which the time column is compared. Raises
-        SchemaMismatch, MissingColumn or BadTime; PackageMissing where there is no Polars.
+        It shows one commit, that of now, however often it is collected. What Polars does not need
+        of it is not read: columns, rows past a limit, and slots outside of the times with which the
+        time column is compared.
+
+        Raises SchemaMismatch, MissingColumn or BadTime; PackageMissing where there is no Polars.
         """
         from wavedex.index.reading.polars_frame import make_frame
 
         return make_frame(self._current().held(), since, until, columns, expired)
 
     def files(self, since: Any = None, until: Any = None) -> list[str]:
-        """The paths, or URIs, of the files in which the entries of a span of time lie, for other tools to read.
+        """The paths, or URIs, of the files with the entries of a span of time, for other tools.
 
-        A file may hold rows outside of it too: filter by the time column. Those of a lifetime index also hold rows that are
-        over and rows that were retracted, which nothing in them tells from others: do not take them for an answer, and
-        ask with `scan`.
+        A file may hold rows outside of the span too: filter by the time column. The files of a
+        lifetime index also hold rows that are over and rows that were retracted. Nothing in the
+        files tells them from others. So do not take them for an answer, and ask with `scan`.
         """
         snapshot = self._current()
         targets = snapshot.all_targets(since, until, False)
@@ -218,7 +228,7 @@ class Readable(ABC):
 
     @property
     def sub_indexes(self) -> dict[str, list[int]]:
-        """The slots that each sub-index holds, those too that drain since a migration."""
+        """The slots that each sub-index holds, including those that drain since a migration."""
         manifest = self._current().manifest
         draining = {name: sub for name, sub in manifest.draining.items() if not sub.is_over}
         subs = {**manifest.indexes, **draining}
@@ -228,7 +238,7 @@ class Readable(ABC):
 def words_of(
     snapshot: Snapshot, shards: Sequence[Shard], names: Sequence[str]
 ) -> dict[str, pa.Array]:
-    """The words of those columns that all shards can hand over as dictionaries, and that have few enough."""
+    """The words of columns that all shards have as dictionaries, where there are few enough."""
     spec = snapshot.definition.spec
     found = {
         name: shared_words(spec.schema.field(name).type, (shard.words_of(name) for shard in shards))
@@ -245,7 +255,7 @@ def stream_targets(
 ) -> Iterator[pa.RecordBatch]:
     """Some columns of all rows that targets have, batch by batch; those of `words` as dictionaries.
 
-    Whoever reads them holds the snapshot for as long.
+    The snapshot is held for as long as somebody reads them.
     """
 
     def stream(some: Sequence[Target]) -> Iterator[pa.RecordBatch]:
@@ -268,7 +278,7 @@ def stream_targets(
 
 
 def read_ahead(batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
-    """The same batches, of which a thread makes the next few before they are asked for, from now on."""
+    """The same batches. From now on a thread makes the next few before they are asked for."""
     pool = ThreadPoolExecutor(1)
     ahead = deque(pool.submit(next, batches, None) for _ in range(BATCHES_AHEAD))
 
@@ -284,7 +294,10 @@ def read_ahead(batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch]:
 
 
 def read_together(streams: Sequence[Iterator[pa.RecordBatch]]) -> Generator[pa.RecordBatch]:
-    """The batches of several streams in turn, each of which a thread reads from its disk before they are asked for."""
+    """The batches of several streams in turn.
+
+    For each stream, a thread reads from its disk before batches are asked for.
+    """
     with contextlib.ExitStack() as stack:
         ahead = [
             stack.enter_context(contextlib.closing(read_ahead(map(_touched, stream))))
@@ -311,7 +324,10 @@ def _touched(batch: pa.RecordBatch) -> pa.RecordBatch:
 def call_all(
     calls: Sequence[Callable[[], pa.RecordBatch]], keys: int, at_once: bool = False
 ) -> list[pa.RecordBatch]:
-    """What the calls return: one after the other, or on threads where they have many keys to look up or are told to."""
+    """What the calls return.
+
+    They run one after the other, or on threads where they have many keys to look up or are told to.
+    """
     if len(calls) < 2 or (keys < KEYS_MANY and not at_once):
         return [call() for call in calls]
     workers = AT_ONCE_MAX if at_once else os.cpu_count() or 1

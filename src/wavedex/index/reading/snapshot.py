@@ -1,8 +1,10 @@
 """A snapshot: the window as one commit left it, for as long as somebody looks at it.
 
-It maps its files when it is taken, so that nothing a writer or a vacuum does can change or break it, and takes no lock
-(where files are updated in place it tells the vacuum which commit it holds). A query is turned into one range of ordinals
-for each part that can have an answer; a window that is soft on disk is cut exactly to its slots here.
+It maps its files when it is taken, so that nothing a writer or a vacuum does can change or break
+it. It takes no lock. (Where files are updated in place, it tells the vacuum which commit it holds.)
+
+A query is turned into one range of ordinals for each part that can have an answer. A window that is
+soft on disk is cut exactly to its slots here.
 """
 
 from __future__ import annotations
@@ -35,10 +37,13 @@ SELECTIONS_MAX = 1024
 """For how many shards and spans of time a snapshot remembers whom to ask."""
 
 COLD_PROBES = 8
-"""For how many probes after one that has waited for a disk it is said beforehand what they will look at."""
+"""After a probe that waited for a disk, the disk is told what this many more will look at."""
 
 _TELLING = frozenset({int, str, dt.date, type(None)})
-"""Types of which equal values mean the same time. Two datetimes that are equal may be an hour apart by their `fold`."""
+"""Equal values of these types mean the same time.
+
+Two datetimes that are equal may be an hour apart by their `fold`.
+"""
 
 
 class Snapshot(Readable):
@@ -55,9 +60,9 @@ class Snapshot(Readable):
     ) -> None:
         """Map the files of a manifest. Raises FileNotFoundError where it was vacuumed meanwhile.
 
-        `opened` has shards that are open already, by their directories, and gets those that are opened now.
-        `view` says what is seen of the commit, all that is live if not given. `checked` opens files that must be what was
-        written; without it they are opened as they are.
+        `opened` has shards that are open already, by their directories, and gets those that are
+        opened now. `view` says what is seen of the commit: all that is live, if it is not given.
+        `checked` opens files that must be what was written. Without it they are opened as they are.
         """
         open_part = open_shard if checked is None else checked.open
         self.definition = definition
@@ -108,7 +113,7 @@ class Snapshot(Readable):
         return {shard.part.files["directory"]: shard for shard in shards}
 
     def close(self) -> None:
-        """Let go of the commit where files are updated in place; do not read from the snapshot afterwards.
+        """Let go of the commit where files are updated in place. Do not read from it afterwards.
 
         Otherwise it lets go when it is no longer used. A snapshot is its own context manager.
         """
@@ -122,10 +127,11 @@ class Snapshot(Readable):
         self.close()
 
     def held(self) -> Snapshot:
-        """The same snapshot, or a newer one where it was overtaken, with all that it can be asked at hand.
+        """The same snapshot, or a newer one if it was overtaken, with all it can be asked at hand.
 
-        On a local disk that is so from the beginning. From afar files are fetched as far as they are needed, and may be
-        removed before they are; whoever wants to read all, or to go on reading, has them fetched whole.
+        On a local disk all is at hand from the beginning. From afar, files are fetched as far as
+        they are needed, and may be removed before they are. Whoever wants to read all, or to go on
+        reading, has them fetched whole.
         """
         if not self._is_held:
             try:
@@ -138,7 +144,10 @@ class Snapshot(Readable):
         return self
 
     def renewed(self, error: FileNotFoundError) -> Snapshot:
-        """What to read instead where a file that was not fetched yet is gone; raises the error where there is nothing."""
+        """What to read instead where a file that was not fetched yet is gone.
+
+        Raises the error where there is nothing.
+        """
         if self.renew is None:
             raise error
         return self.renew(self, error)
@@ -146,9 +155,10 @@ class Snapshot(Readable):
     def seek(
         self, targets: Sequence[Target], plains: Sequence[Plain], hashes: Sequence[int]
     ) -> None:
-        """Have the disk, or the store, bring what a probe of these keys will look at: of all targets at the same time.
+        """Have the disk or the store bring what a probe of these keys will look at.
 
-        After some probes in a row that have not waited for a disk this is no longer worth its while.
+        That goes for all targets at the same time. After some probes in a row that have not waited
+        for a disk, it is no longer worth its while.
         """
         self._bring(shard.seek(plains, hashes, within) for shard, within in targets)
 
@@ -161,7 +171,10 @@ class Snapshot(Readable):
             self.cold_probes = max(0, self.cold_probes - 1)  # Several threads may be counting.
 
     def note_slow_probe(self) -> None:
-        """A probe took long. If that was because of a disk, what the next ones will look at is said beforehand."""
+        """Note that a probe took long.
+
+        If that was because of a disk, the disk is told beforehand what the next ones will look at.
+        """
         faults = disk_faults()
         if faults > self._faults:
             self._faults = faults
@@ -212,7 +225,10 @@ class Snapshot(Readable):
     def entries_of(
         self, keys: Iterable[Any], since: Any, until: Any, expired: bool
     ) -> list[pa.RecordBatch]:
-        """The entries of several keys with all columns, hidden ones too, from every part that has any. Raises BadKey."""
+        """The entries of several keys with all columns, hidden ones too. Raises BadKey.
+
+        They come from every part that has any.
+        """
         key_type = self.definition.spec.key_type
         wanted = self.keys_of(keys)
         calls: list[Callable[[], pa.RecordBatch]] = []
@@ -232,7 +248,7 @@ class Snapshot(Readable):
     def table(
         self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None, follow: bool
     ) -> pa.Table:
-        """Answers as one table with the columns that were asked for, or the records to which they point."""
+        """Answers as one table, with the columns asked for or with the records they point to."""
         table = pa.Table.from_batches(batches, self._schema)
         if follow:
             return fetch_records(self.definition, table, columns)
@@ -277,7 +293,10 @@ class Snapshot(Readable):
 
 
 def open_newest(definition: Definition, files: AnyFiles, manifest: Manifest) -> Snapshot:
-    """The newest commit, for a writer, beside whom nobody removes files. Raises Damaged where one is missing."""
+    """The newest commit for a writer, beside whom nobody removes files.
+
+    Raises Damaged where one is missing.
+    """
     try:
         return Snapshot(definition, files, manifest)
     except FileNotFoundError as error:

@@ -1,7 +1,8 @@
 """Which of the arriving rows may enter, as which slots, and what is said of the others.
 
-Looks at slot numbers, the scheme's newest slot and, in the ledger, what was delivered before; changes no file. Late rows, repeated slots,
-slots that go backwards and gaps are told apart here and nowhere else.
+Looks at slot numbers, at the scheme's newest slot, and in the ledger at what was delivered before.
+Changes no file. Late rows, repeated slots, slots that go backwards and gaps are told apart here and
+nowhere else.
 """
 
 from __future__ import annotations
@@ -20,15 +21,16 @@ from wavedex.plan import WaveState
 
 @dataclass(frozen=True)
 class Admitted:
-    """The rows that enter, the slots that they bring (none where all were there before), and what they are known by.
-
-    `late` counts rows that were dropped as too old.
-    """
+    """What may enter."""
 
     rows: Arriving
+    """The rows that enter."""
     slots: list[int]
+    """The slots that they bring. None where all were there before."""
     identities: Mapping[int, str]
+    """What each of these slots is known by."""
     late: int
+    """How many rows were dropped as too old."""
 
 
 def admit(
@@ -51,8 +53,8 @@ def admit(
     if being_filled := manifest.open_slots & frozenset(slots):
         slot = min(being_filled)
         raise SlotConflict(
-            f"Slot {slot} ({definition.slotting.label(slot)}) is open: a stream is filling it. Use amend to add "
-            "rows to it, or wait until the stream has sealed it."
+            f"Slot {slot} ({definition.slotting.label(slot)}) is open: a stream is filling it. "
+            "Use amend to add rows to it, or wait until the stream has sealed it."
         )
     if state is not None:
         _check_passed(slots, identities, state, manifest.ledger, definition)
@@ -66,7 +68,10 @@ def admit(
 def admit_late(
     arriving: Arriving, manifest: Manifest, definition: WaveDefinition
 ) -> tuple[Arriving, int]:
-    """Decide about an amendment: the rows that enter, and how many are too old. Raises OutsideWindow."""
+    """Decide about an amendment: the rows that enter, and how many are too old.
+
+    Raises OutsideWindow.
+    """
     state = None if manifest.state is None else WaveState.from_json(dict(manifest.state))
     newest = None if state is None else state.newest
     ahead = [slot for slot in arriving.summary if newest is None or slot > newest]
@@ -93,9 +98,9 @@ def _without_too_old(
         slot = min(arriving.summary)
         label = definition.slotting.label
         raise OutsideWindow(
-            f"Rows are older than the window ({late} of them): the oldest is of slot {slot} ({label(slot)}), and "
-            f"the window begins with {oldest} ({label(oldest)}). Leave them out, or create the index "
-            "with late='drop'."
+            f"Rows are older than the window ({late} of them): the oldest is of slot {slot} "
+            f"({label(slot)}), and the window begins with {oldest} ({label(oldest)}). Leave them "
+            "out, or create the index with late='drop'."
         )
     return fitting, late
 
@@ -107,7 +112,7 @@ def _check_passed(
     ledger: Ledger,
     definition: WaveDefinition,
 ) -> None:
-    """Slots that are in the window already must bring the rows they brought before."""
+    """Raise where slots of the window bring other rows than before, or go backwards."""
     for slot in slots:
         delivered = None if slot > state.newest else ledger.identity(slot)
         if slot > state.newest or delivered == identities[slot]:
@@ -115,8 +120,8 @@ def _check_passed(
         label = definition.slotting.label
         if delivered is not None:
             raise SlotConflict(
-                f"Slot {slot} ({label(slot)}) was appended before with other rows. Use amend to add "
-                "late rows to it."
+                f"Slot {slot} ({label(slot)}) was appended before with other rows. Use amend to "
+                "add late rows to it."
             )
         raise SlotBackwards(
             f"Slot {slot} ({label(slot)}) lies before the newest slot {state.newest} "
@@ -127,14 +132,15 @@ def _check_passed(
 def check_gaps(
     slots: list[int], new: set[int], state: WaveState | None, definition: WaveDefinition
 ) -> None:
-    """Raise GapTooLarge where more empty slots lie before or after a new one than the index allows."""
+    """Raise GapTooLarge where there are more empty slots beside a new one than the index allows."""
     known = slots if state is None else [state.newest, *slots]
     for before, after in pairwise(known):
         empty = after - before - 1
         if new & {before, after} and empty > definition.gap_limit:
             label = definition.slotting.label
             raise GapTooLarge(
-                f"Between slot {before} ({label(before)}) and slot {after} ({label(after)}) there are "
-                f"{empty} empty slots, more than max_gap={definition.gap_limit}. If the times are right, "
-                "append empty slots with slot=, or create the index with a larger max_gap."
+                f"Between slot {before} ({label(before)}) and slot {after} ({label(after)}) there "
+                f"are {empty} empty slots, more than max_gap={definition.gap_limit}. If the times "
+                "are right, append empty slots with slot=, or create the index with a larger "
+                "max_gap."
             )

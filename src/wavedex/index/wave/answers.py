@@ -1,6 +1,7 @@
-"""Are these answers an index? Checks what a user says when one is created or migrated, and makes the definition of it.
+"""Are these answers a wave index? Checks what a user says when one is created or migrated.
 
-Nothing is guessed and nothing is touched: whatever does not go together is refused by name, with what to say instead.
+Makes the definition of it. Nothing is guessed and nothing is touched. What does not go together is
+refused by name, with what to say instead.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from wavedex.plan import SCHEMES, options_of
 from wavedex.store.formats import FORMATS, find_format, name_of
 
 SIZES_MAX = 100_000
-"""How far `sizes` may reach: a gap in them is a slot without rows, and each slot is looked at."""
+"""How far `sizes` may reach. A gap in them is a slot without rows, and each slot is looked at."""
 
 
 def define(
@@ -115,9 +116,10 @@ def redefine(
     max_size: int | None,
     sizes: Mapping[Any, int] | None,
 ) -> WaveDefinition:
-    """The definition with another mind about some answers; None leaves one as it is. Raises BadDefinition and its kin.
+    """The definition with some answers changed; None leaves an answer as it is.
 
-    What only the old scheme needs is let go of with it, and a shorter window has no more sub-indexes than slots.
+    What only the old scheme needs goes with it. A shorter window has no more sub-indexes than
+    slots. Raises BadDefinition and its kin.
     """
     held = definition
     window = held.window if window is None else window_of(window)
@@ -154,7 +156,8 @@ def _check(definition: WaveDefinition) -> None:
     for option, value in (("max_size", definition.max_size), ("sizes", definition.sizes)):
         if value and option not in known:
             raise BadDefinition(
-                f"{option}= goes with schemes that weigh slots, not with {definition.scheme_name!r}."
+                f"{option}= goes with schemes that weigh slots, not with "
+                f"{definition.scheme_name!r}."
             )
     _ = definition.spec.key_type, definition.scheme, definition.rooms
     check_package(definition)
@@ -168,19 +171,21 @@ def _check_scheme(scheme: Any) -> None:
 
 
 def check_package(definition: WaveDefinition) -> None:
-    """Raise BadDefinition where scheme and update technique ask more of a package than it can do."""
+    """Raise BadDefinition where scheme and technique ask more of a package than it can do."""
     update, package, name = definition.update, definition.package, name_of(definition.format)
     if name not in definition.technique.formats:
         able = (each for each, found in FORMATS.items() if found.updates is not None)
         raise BadDefinition(
-            f"update={update!r} changes its files, and files of format={name!r} cannot be changed. Use "
-            f"update='runs' or 'packed-shadow', or one of the formats {', '.join(map(repr, able))}."
+            f"update={update!r} changes its files, and files of format={name!r} cannot be "
+            "changed. Use update='runs' or 'packed-shadow', or one of the formats "
+            f"{', '.join(map(repr, able))}."
         )
     writes_anew = not definition.technique.writes_into_files
     if definition.scheme.needs_delete and not (writes_anew or package.deletes):
         raise BadDefinition(
-            f"format={name!r} cannot delete, and scheme={definition.scheme_name!r} with update={update!r} deletes from a "
-            "sub-index. Choose another scheme, or update='runs' or 'packed-shadow', which write the sub-index anew."
+            f"format={name!r} cannot delete, and scheme={definition.scheme_name!r} with "
+            f"update={update!r} deletes from a sub-index. Choose another scheme, or update='runs' "
+            "or 'packed-shadow', which write the sub-index anew."
         )
     definition.technique.check(definition.spec, package)
     package.check(definition.spec)
@@ -192,7 +197,8 @@ def _sizes(sizes: Mapping[Any, int] | None, slotting: slots.Slotting) -> dict[in
         return {}
     if not isinstance(sizes, Mapping) or not sizes:
         raise BadDefinition(
-            f"sizes={sizes!r}: give the rows of each slot that is to come, such as {{17: 300, 18: 250}}."
+            f"sizes={sizes!r}: give the rows of each slot that is to come, such as {{17: 300, 18: "
+            "250}."
         )
     try:
         numbers = [slotting.number(slot) for slot in sizes]
@@ -202,8 +208,8 @@ def _sizes(sizes: Mapping[Any, int] | None, slotting: slots.Slotting) -> dict[in
         raise BadDefinition("sizes names a slot twice. Give the rows of each slot once.")
     if max(numbers) - min(numbers) >= SIZES_MAX:
         raise BadDefinition(
-            f"sizes reaches from slot {min(numbers)} to slot {max(numbers)}, and {SIZES_MAX:,} slots are the most. "
-            "Give those that come first."
+            f"sizes reaches from slot {min(numbers)} to slot {max(numbers)}, and {SIZES_MAX:,} "
+            "slots are the most. Give those that come first."
         )
     return {
         number: whole_number("sizes", rows, 0)

@@ -1,7 +1,7 @@
-"""How slots get in: rows are brought, admitted, planned for and committed, all under the writer's lock.
+"""How slots get in: rows are brought, admitted, planned for and committed, all under one lock.
 
-Rows are brought by whoever has them: from memory, or by tasks elsewhere that stage them as parts. What was staged and not
-committed is cleared away by the one who brought it.
+The lock is the writer's. Rows are brought by whoever has them: from memory, or by tasks elsewhere
+that stage them as parts. Whoever brought rows clears away what was staged and not committed.
 """
 
 from __future__ import annotations
@@ -23,19 +23,23 @@ from wavedex.store.part import Slots
 
 @dataclass(frozen=True)
 class Appended:
-    """What an append or amend did.
-
-    `slots` are the slots that it brought into the window, empty where all of them were there already with the same rows;
-    `rows` the entries that it wrote; `null_keys` the rows skipped for want of a key, `late` those dropped because they
-    were older than the window, `expired` those of slots that the same batch pushed out again.
-    """
+    """What an append or amend did."""
 
     commit: int
+    """The newest commit once it was done."""
     slots: list[int] = field(default_factory=list)
+    """The slots that it brought into the window.
+
+    Empty where all of them were there already with the same rows.
+    """
     rows: int = 0
+    """How many entries it wrote."""
     null_keys: int = 0
+    """How many rows were skipped for want of a key."""
     late: int = 0
+    """How many rows were dropped because they were older than the window."""
     expired: int = 0
+    """How many rows were of slots that the same batch pushed out again."""
 
 
 def append(

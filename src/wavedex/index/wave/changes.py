@@ -1,8 +1,9 @@
 """What entered the window and what left it between two commits, without looking at what stayed.
 
-A commit is compared with the one before it, shard by shard and slot by slot, by the manifests alone. A slot that only one
-of them shows has entered or left as a whole. A slot that both show has changed only if its number of rows did, since rows
-are never replaced; then the parts that both name are passed over, and rows are compared only where files were rewritten.
+A commit is compared with the one before it, shard by shard and slot by slot, by the manifests
+alone. A slot that only one of them shows has entered or left as a whole. A slot that both show has
+changed only if its number of rows did, since rows are never replaced. Then the parts that both name
+are passed over, and rows are compared only where files were rewritten.
 """
 
 from __future__ import annotations
@@ -33,20 +34,29 @@ from wavedex.store.part import Part, Slots, to_ranges
 
 @dataclass(frozen=True)
 class ShardChange:
-    """What one commit changed in one shard, against the commit `since`, or against an empty index.
+    """What one commit changed in one shard.
 
-    All rows that `entered` shows came in and all that `left` shows went out, but those that both have stayed.
+    All rows that `entered` shows came in and all that `left` shows went out. Rows that both show
+    have stayed.
     """
 
     since: int | None
+    """The commit before; None for an empty index."""
     commit: int
+    """The commit that changed it."""
     shard: int
+    """The number of the shard."""
     entered: tuple[Part, ...]
+    """Parts that show the rows that came in."""
     left: tuple[Part, ...]
+    """Parts that show the rows that went out."""
 
 
 class ChangeFeed:
-    """The changes of one index: found by the manifests, then read from the files, perhaps in another process."""
+    """The changes of one index, found by the manifests.
+
+    They are then read from the files, perhaps in another process.
+    """
 
     def __init__(
         self, files: AnyFiles, definition: WaveDefinition, checked: CheckedParts | None = None
@@ -62,12 +72,13 @@ class ChangeFeed:
         kept = self._log.commits()
         until = kept[-1] if until_commit is None else until_commit
         since = until if since_commit is None else since_commit
-        # Both ends, whichever is first: a commit that was never there is not one after which nothing changed.
+        # Both ends, whichever is first: a commit that was never there is not one after which
+        # nothing changed.
         for number in chain((since, until), range(since, until)):
             if number not in kept:
                 raise CommitGone(
-                    f"Commit {number} is not there: the index keeps {_said_of(kept)}. Ask for those, "
-                    "read more often, or create the index with a larger keep_commits."
+                    f"Commit {number} is not there: the index keeps {_said_of(kept)}. Ask for "
+                    "those, read more often, or create the index with a larger keep_commits."
                 )
         manifests = [self._read_commit(number) for number in range(since, until + 1)]
         if since_commit is None:
@@ -82,7 +93,8 @@ class ChangeFeed:
         """The rows of changes, one batch each. Raises CommitGone."""
         for change in changes:
             try:
-                # Where files are updated in place, the commits are held so that nobody writes into their room.
+                # Where files are updated in place, the commits are held so that nobody writes into
+                # their room.
                 with contextlib.ExitStack() as pins:
                     if any(part.content is not None for part in (*change.entered, *change.left)):
                         for number in (change.commit, change.since):
@@ -92,7 +104,8 @@ class ChangeFeed:
             except FileNotFoundError as error:
                 raise CommitGone(
                     f"Commit {change.commit} or the one before it was removed while it was read "
-                    f"({error.filename}). Read more often, or create the index with a larger keep_commits."
+                    f"({error.filename}). Read more often, or create the index with a larger "
+                    "keep_commits."
                 ) from error
 
     def _read_commit(self, number: int) -> Manifest:
@@ -103,7 +116,7 @@ class ChangeFeed:
 
 
 def _said_of(commits: list[int]) -> str:
-    """Commits as people say them: an old one that a reader holds stands apart from the newest.
+    """Commits as people say them. An old one that a reader holds stands apart from the newest.
 
     >>> _said_of([6, 18, 19, 20])
     '6, 18 to 20'
@@ -124,13 +137,14 @@ def change_schema(definition: WaveDefinition) -> pa.Schema:
 def find_changes(
     definition: WaveDefinition, before: Manifest | None, after: Manifest
 ) -> Iterator[ShardChange]:
-    """The shards that a commit changed; `before` is None for an index that was empty. Reads no file."""
+    """The shards that a commit changed; `before` is None for an empty index. Reads no file."""
     old = NO_SLOTS if before is None else window_of(definition, before)
     new = window_of(definition, after)
     same = old & new
     if before is not None:
         same = same - after.ledger.differing(before.ledger)
-    # Where a commit has other shards than the one before, rows have moved, but only whole slots can have left.
+    # Where a commit has other shards than the one before, rows have moved, but only whole slots can
+    # have left.
     for shard in range(max(map(_shards, (before or after, after)))):
         left = [] if before is None else _showing(before, shard, old - same)
         entered = _showing(after, shard, new - same)
@@ -145,7 +159,10 @@ def find_changes(
 def read_change(
     files: AnyFiles, definition: WaveDefinition, change: ShardChange, open_part: Open = open_shard
 ) -> pa.RecordBatch:
-    """The rows of a change, with the two columns that say which. Raises FileNotFoundError where its files are gone."""
+    """The rows of a change, with the two columns that say which.
+
+    Raises FileNotFoundError where its files are gone.
+    """
     entered = _read(files, definition, change.entered, open_part)
     left = _read(files, definition, change.left, open_part)
     shared = _slots(change.entered) & _slots(change.left)

@@ -38,13 +38,21 @@ class WaveDefinition(Definition):
     """A wave index as it was created. `wavedex.index.wave.answers` makes one and checks it."""
 
     window: int
+    """How many slots are kept."""
     indexes: int
+    """Over how many sub-indexes they are spread."""
     scheme_name: str
+    """The name of the scheme."""
     late: str
+    """What becomes of rows that are older than the window: "error" or "drop"."""
     max_gap: int | None
+    """How many empty slots may lie between two batches; None for as many as the window has."""
     spread: bool
+    """Whether preparation is spread over the slots, by schemes that can."""
     max_size: int | None
+    """The most rows that a window will ever have, for schemes that must know."""
     sizes: Mapping[int, int]
+    """The rows of slots that are to come, by number, for schemes that must know."""
 
     kind: ClassVar[str] = "wave"
     drawing: ClassVar[Drawing] = WAVE
@@ -81,7 +89,10 @@ class WaveDefinition(Definition):
 
     @property
     def gap_limit(self) -> int:
-        """How many empty slots may lie between two batches: as many as the window has, if nothing else was said."""
+        """How many empty slots may lie between two batches.
+
+        If nothing else was said, as many as the window has.
+        """
         return self.window if self.max_gap is None else self.max_gap
 
     def complete(self, table: pa.Table, at: int | None) -> pa.Table:
@@ -106,7 +117,7 @@ class WaveDefinition(Definition):
 
     @property
     def cycle(self) -> int:
-        """After how many slots the scheme plans the same again; where it goes by sizes, a window."""
+        """After how many slots the scheme plans the same again; a window where it goes by sizes."""
         return self.window if self.scheme.weighs else cycle_of(self.scheme)
 
     @property
@@ -125,7 +136,8 @@ class WaveDefinition(Definition):
     ) -> dict[str, SubIndex]:
         """What is left of sub-indexes that drain.
 
-        Their files go with the last slot that is live. Their slots are remembered for as long as the scheme takes them for its own.
+        Their files go with the last slot that is live. Their slots are remembered for as long as
+        the scheme takes them for its own.
         """
         if state is None:
             return dict(draining)
@@ -140,7 +152,10 @@ class WaveDefinition(Definition):
         }
 
     def layout_findings(self, manifest: Manifest) -> Iterator[str]:
-        """Whether the sub-indexes hold what the scheme says, and every slot of the window is in exactly one of them."""
+        """Whether the sub-indexes hold what the scheme says.
+
+        Also whether every slot of the window is in exactly one of them.
+        """
         if manifest.state is None:
             return
         state = WaveState.from_json(dict(manifest.state))

@@ -1,13 +1,16 @@
-"""How a stream gets in: batch by batch, each once, into slots that stay open until the watermark has passed them.
+"""How a stream gets in: batch by batch, each once, into slots open until the watermark passes.
 
-1. A batch that was taken before is passed over: the name of the stream and the number of the batch stand in the manifest.
-2. Rows of slots that are not sealed yet go into the delta, where they can be queried at once; rows of sealed slots that
-   the watermark has not passed are amended; later ones are counted, and set aside where somebody wants them.
+1. A batch that was taken before is passed over. The name of the stream and the number of the batch
+   stand in the manifest.
+2. Rows are sorted by their slots. Rows of slots that are not sealed yet go into the delta, where
+   they can be queried at once. Rows of sealed slots that the watermark has not passed are amended.
+   Later rows are counted, and set aside where somebody wants them.
 3. The watermark follows the latest time that was seen, by a delay.
-4. The slots that it has passed are sealed, in a commit of its own: that is the scheme's transition, which finds their
-   rows in the delta. Nothing expires before.
+4. The slots that the watermark has passed are sealed, in a commit of its own. That is the scheme's
+   transition, which finds their rows in the delta. Nothing expires before.
 
-Where it is cut off between the two commits, the next batch, or the same one again, seals what is left.
+Where it is cut off between the two commits, the next batch, or the same one again, seals what is
+left.
 """
 
 from __future__ import annotations
@@ -31,21 +34,22 @@ from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
 
 STREAMED = "streamed"
-"""What a slot that a stream brought was delivered with, in place of the identity of its rows."""
+"""What a slot of a stream was delivered with, in place of the identity of its rows."""
 _LEAST = -(2**63)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Which batch of which stream, and how far its watermark lags behind the latest time, in ordinals.
-
-    `takes_over` says that it may feed an index that another stream fed before.
-    """
+    """One batch of a stream."""
 
     stream: str
+    """The name of the stream."""
     number: int
+    """The number of the batch."""
     delay: int
+    """How far the watermark lags behind the latest time, in ordinals."""
     takes_over: bool = False
+    """Whether it may feed an index that another stream fed before."""
 
     @property
     def turn(self) -> Turn:
@@ -55,28 +59,34 @@ class Batch:
 
 @dataclass(frozen=True)
 class Fed:
-    """What a batch of a stream did.
-
-    `rows` entered, of which `amended` into slots that were sealed; `late` rows were left out; `sealed` are the slots that
-    the batch closed. `repeated` says that it had been taken before.
-    """
+    """What a batch of a stream did."""
 
     commit: int
+    """The newest commit once it was taken."""
     rows: int = 0
+    """How many rows entered."""
     amended: int = 0
+    """How many of these went into slots that were sealed."""
     late: int = 0
+    """How many rows came too late and were left out."""
     null_keys: int = 0
+    """How many rows had no key and were skipped."""
     sealed: list[int] = field(default_factory=list)
+    """The slots that the batch closed."""
     repeated: bool = False
+    """Whether it had been taken before."""
 
 
 @dataclass(frozen=True)
 class _Sorted:
-    """The rows of a batch: those that enter, those of them that go into sealed slots, and those that come too late."""
+    """The rows of a batch, sorted out."""
 
     entering: Arriving
+    """The rows that enter."""
     amended: int
+    """How many of these go into sealed slots."""
     late: Arriving
+    """The rows that come too late."""
 
 
 def feed(
@@ -85,9 +95,10 @@ def feed(
     batch: Batch,
     set_aside: Callable[[Arriving], object] | None = None,
 ) -> Fed:
-    """Take one batch of a stream. Raises AnotherStream, StreamOutOfStep, GapTooLarge and what bringing raises.
+    """Take one batch of a stream.
 
-    Raises PreparationOwed where the batch is in and only what follows failed.
+    Raises AnotherStream, StreamOutOfStep, GapTooLarge and what bringing raises. Raises
+    PreparationOwed where the batch is in and only what follows failed.
     """
     with writer.writing() as manifest:
         definition = writer.definition
@@ -125,8 +136,9 @@ def feed(
         except Exception as error:
             raise writer.owed(
                 manifest,
-                f"The batch is in the index as commit {manifest.commit}, but sealing the slots that are over "
-                f"failed: {error} The next batch does it, or this one again, of which no row enters twice.",
+                f"The batch is in the index as commit {manifest.commit}, but sealing the slots "
+                f"that are over failed: {error} The next batch does it, or this one again, of "
+                "which no row enters twice.",
             ) from error
         writer.finish(manifest)
     return Fed(

@@ -1,8 +1,9 @@
-"""The wave index: what users hold. It ties slots, plans, the engine, the stores and the log together.
+"""The wave index: what users hold. It ties slots, plans, engine, stores and log together.
 
-A write goes one way: the batch is checked, the plan is drawn, the engine writes new files, one manifest is committed, and
-then what the plan left for later is prepared in a commit of its own. Everything that can be refused is refused before a
-file is touched. Reads go through a snapshot of the newest commit.
+A write goes one way. The batch is checked, the plan is drawn, the engine writes new files, and one
+manifest is committed. Then what the plan left for later is prepared in a commit of its own.
+Everything that can be refused is refused before a file is touched. Reads go through a snapshot of
+the newest commit.
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ from wavedex.index.wave.writer import WaveWriter
 class WaveIndex(Held[WaveDefinition]):
     """An index over the last W slots of some data, in plain files below one folder.
 
-    Create one with `WaveIndex.create`, open one with `wavedex.open`. Any number of processes may read it while one
-    writes.
+    Create one with `WaveIndex.create`, open one with `wavedex.open`. Any number of processes may
+    read it while one writes.
     """
 
     definition_kind = WaveDefinition
@@ -92,20 +93,30 @@ class WaveIndex(Held[WaveDefinition]):
     ) -> WaveIndex:
         """Create an empty index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
 
-        `path` is a folder or a URI, such as s3://bucket/sales.wx (docs/filesystems.md). `key` is a column, or several, whose
-        keys are then tuples. Where a key column is one of lists, a row becomes an entry for each value of its list; `position`
-        names a new column that says where in the list the value stood. `include` are the columns to keep beside key and
-        time, all if not given; `pointer` names two new columns that say in which file and row the whole record lies, for
-        `probe(..., follow=True)` to fetch (see `read_records`).
-        `time` names the column that says which slot a row belongs to; without it each append says so itself. `window` is
-        the number of slots kept, `indexes` over how many sub-indexes they are spread (4 if not given). docs/schemes.md helps to choose
-        `scheme` and `update`; the defaults suit most. `keep_commits` is how many commits stay when a write clears up: the
-        newest, one for readers that are just opening it, and more for readers of `changes` and for long Spark jobs. With one, a
-        scheme with a hard window has no row that is over in any file when an append returns (docs/schemes.md has the exception). With
-        `keep_for`, such as "2 days", all commits of that time stay too, and can be opened as they were.
-        `wata-bounded` and `rata-bounded` need `max_size`, the most rows that a window will ever have; `wata-offline` and
-        `rata-offline` need `sizes`, the rows of the slots that are to come. With `roots`, a list of new folders on as many disks,
-        the sub-indexes lie there, each as a whole on one of them.
+        - `path` is a folder or a URI, such as s3://bucket/sales.wx (docs/filesystems.md).
+        - `key` is a column, or several. With several, keys are tuples. Where a key column is one of
+          lists, a row becomes an entry for each value of its list.
+        - `position` names a new column that says where in the list the value stood.
+        - `include` are the columns to keep beside key and time, all if not given.
+        - `pointer` names two new columns that say in which file and row the whole record lies, for
+          `probe(..., follow=True)` to fetch (see `read_records`).
+        - `time` names the column that says which slot a row belongs to. Without it each append says
+          so itself.
+        - `window` is the number of slots kept.
+        - `indexes` is the number of sub-indexes over which they are spread, 4 if not given.
+        - `scheme` and `update`: docs/schemes.md helps to choose. The defaults suit most.
+        - `keep_commits` is how many commits stay when a write clears up: the newest, one for
+          readers that are just opening it, and more for readers of `changes` and for long Spark
+          jobs. With one, a scheme with a hard window has no row that is over in any file when an
+          append returns (docs/schemes.md has the exception).
+        - `keep_for`, such as "2 days", keeps all commits of that time too. They can be opened as
+          they were.
+        - `max_size` is the most rows that a window will ever have. `wata-bounded` and
+          `rata-bounded` need it.
+        - `sizes` are the rows of the slots that are to come. `wata-offline` and `rata-offline` need
+          them.
+        - `roots` is a list of new folders on as many disks. The sub-indexes then lie there, each as
+          a whole on one of them.
         """
         definition = define(
             schema,
@@ -150,11 +161,14 @@ class WaveIndex(Held[WaveDefinition]):
     def changes(
         self, since_commit: int | None, until_commit: int | None = None
     ) -> pa.RecordBatchReader:
-        """The rows that entered and left the window after one commit and up to another, the newest if not given.
+        """The rows that entered and left the window after one commit and up to another.
 
-        Each has the columns of the schema, `_change`, which is +1 for a row that entered and -1 for one that left, and
-        `_commit`, the commit with which it did. From None on, the whole window of `until_commit` has entered; backwards,
-        from a later commit to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
+        Up to the newest, if `until_commit` is not given. Each row has the columns of the schema and
+        two more. `_change` is +1 for a row that entered and -1 for one that left. `_commit` is the
+        commit with which it did.
+
+        From None on, the whole window of `until_commit` has entered. Backwards, from a later commit
+        to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
         between, is not kept any more (see `keep_commits` of `create`) or was never there.
         """
         check_roots(self._files, self._definition.slotting, self._log.latest())
@@ -172,12 +186,14 @@ class WaveIndex(Held[WaveDefinition]):
     def append(self, batch: Any, slot: Any = None) -> Appended:
         """Append the rows of the next slot or slots, and let what is older than the window go.
 
-        `batch` is a pyarrow Table, RecordBatch, RecordBatchReader or list of batches, or a data frame of pandas, Polars or Spark. `slot` says which slot it is where
-        there is no time column; with an empty batch it passes an empty slot through. A slot that was appended before
+        `batch` is a pyarrow Table, RecordBatch, RecordBatchReader or list of batches, or a data
+        frame of pandas, Polars or Spark. `slot` says which slot it is where there is no time
+        column. With an empty batch it passes an empty slot through. A slot that was appended before
         with the same rows is passed over, so that an append can be repeated.
 
-        Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime, SlotBackwards, SlotConflict, GapTooLarge,
-        OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index is then as it was.
+        Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime, SlotBackwards,
+        SlotConflict, GapTooLarge, OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index
+        is then as it was.
         """
         self._let_go()
         rows = delivery_of(batch)
@@ -186,18 +202,20 @@ class WaveIndex(Held[WaveDefinition]):
         return appending.append(index.writer, rows.ready(index, number), number, rows.marks)
 
     def read_records(self, path: str | os.PathLike[str]) -> pa.Table:
-        """What the index keeps of the records in a Parquet or Arrow file, with pointers to them, ready to be appended.
+        """What the index keeps of the records in a Parquet or Arrow file, ready to be appended.
 
-        Raises BadDefinition where it keeps no pointers, RecordGone where the file cannot be read, MissingColumn or
-        SchemaMismatch where it is not one of such records.
+        The rows have pointers to the records. Raises BadDefinition where the index keeps no
+        pointers, RecordGone where the file cannot be read, MissingColumn or SchemaMismatch where it
+        is not one of such records.
         """
         return read_records(self.definition, path)
 
     def amend(self, batch: Any, slot: Any = None) -> Appended:
         """Add late rows to slots that are still in the window.
 
-        They reach every sub-index and every temporary that holds their slot. Raises OutsideWindow for rows of other
-        slots (older ones are dropped and counted where the index was created with late="drop").
+        They reach every sub-index and every temporary that holds their slot. Raises OutsideWindow
+        for rows of other slots. (Older ones are dropped and counted where the index was created
+        with late="drop".)
         """
         self._let_go()
         rows = delivery_of(batch)
@@ -218,14 +236,15 @@ class WaveIndex(Held[WaveDefinition]):
         sizes: Mapping[Any, int] | None = None,
         strategy: str = "rebuild",
     ) -> Migrated:
-        """Change one's mind about how the index is kept; what is not given stays as it is. Readers notice nothing.
+        """Change how the index is kept; what is not given stays as it is. Readers notice nothing.
 
-        With strategy="rebuild" the new layout is made at once. With "drain" the old sub-indexes stay until their slots
-        are over, and only what arrives is kept in the new way. A longer window starts to fill: rows that had left it do
-        not come back. A shorter one forgets at once.
+        With strategy="rebuild" the new layout is made at once. With "drain" the old sub-indexes
+        stay until their slots are over, and only what arrives is kept in the new way. A longer
+        window starts to fill: rows that had left it do not come back. A shorter one forgets at
+        once.
 
-        Raises BadDefinition where the index cannot be kept so, ConcurrentWrite, DiskFull and what `append` raises; the
-        index is then as it was.
+        Raises BadDefinition where the index cannot be kept so, ConcurrentWrite, DiskFull and what
+        `append` raises; the index is then as it was.
         """
         self._let_go()
         wanted = partial(
@@ -253,18 +272,23 @@ class WaveIndex(Held[WaveDefinition]):
     ) -> Fed:
         """Take the next batch of a stream, each of them once however often it is sent.
 
-        Rows can be queried at once, in slots that stay open until the watermark, which follows the latest time by
-        `delay` ("10 minutes", a timedelta, or a number for slots of numbers), has passed them. `number` counts the
-        batches of `stream` from 0. Rows that come later than that, or are older than the window, are counted and left
-        out; `set_aside` gets them as a table before the batch is committed, so again where that fails and it is sent again.
+        Rows can be queried at once, in slots that stay open until the watermark has passed them.
+        The watermark follows the latest time by `delay`: "10 minutes", a timedelta, or a number for
+        slots of numbers. `number` counts the batches of `stream` from 0.
 
-        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is then as it was. Raises
-        PreparationOwed where the batch is in and only what follows failed. It may be sent again after any of them.
+        Rows that come later than that, or are older than the window, are counted and left out.
+        `set_aside` gets them as a table before the batch is committed. It gets them again where the
+        commit fails and the batch is sent again.
+
+        Raises AnotherStream, StreamOutOfStep, GapTooLarge and what `append` raises; the index is
+        then as it was. Raises PreparationOwed where the batch is in and only what follows failed.
+        It may be sent again after any of them.
         """
         self._let_go()
         if self._definition.time is None:
             raise BadTime(
-                "A stream goes by the times of its rows, and this index has no time column. Use append."
+                "A stream goes by the times of its rows, and this index has no time column. Use "
+                "append."
             )
         turn = turn_of(stream, number, takeover)
         rows = delivery_of(batch)
@@ -285,6 +309,6 @@ class WaveIndex(Held[WaveDefinition]):
     def __repr__(self) -> str:
         definition = self.definition
         return (
-            f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} sub-indexes, "
-            f"{definition.scheme_name}, {definition.update}>"
+            f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} "
+            f"sub-indexes, {definition.scheme_name}, {definition.update}>"
         )

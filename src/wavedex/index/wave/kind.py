@@ -19,7 +19,10 @@ from wavedex.plan import SCHEMES, options_of
 from wavedex.slots import Numbers, slotting
 
 _REQUIRED = ("key", "time", "window")
-"""What a new index needs. Without a time somebody would have to name the slot of each batch, and nobody does."""
+"""What a new index needs.
+
+Without a time somebody would have to name the slot of each batch, and nobody does.
+"""
 _STAND_INS = {"key": "key", "time": "time", "window": 1_000_000}
 """For what is missing or wrong; no number of sub-indexes is too high for the window."""
 _NEEDED = {"max_size": 1, "sizes": {0: 1}}

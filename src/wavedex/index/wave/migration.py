@@ -1,10 +1,16 @@
-"""A change of mind: another scheme, window, number of sub-indexes or shards, technique or format, while readers go on.
+"""A change in how a wave index is kept, while readers go on.
 
-There are two ways. `rebuild` makes the new layout at once, of the rows that are in the window: parts that can stay as they
-are are only named anew, the others are written. `drain` leaves the old sub-indexes alone: slots that arrive go into the
-new layout, which begins with nothing in it, and an old sub-index goes when its last slot is over. Either is one commit,
-which also notes the new settings, so that it has happened or it has not. Rows that had left the window do not come back
-with a longer one; a shorter one forgets at once.
+It may be another scheme, window, number of sub-indexes or shards, technique or format. There are
+two ways:
+
+- `rebuild` makes the new layout at once, of the rows that are in the window. Parts that can stay as
+  they are get new names. The others are written anew.
+- `drain` leaves the old sub-indexes alone. Slots that arrive go into the new layout, which begins
+  with nothing in it. An old sub-index goes when its last slot is over.
+
+Either is one commit, which also notes the new settings. So it has happened or it has not.
+
+With a longer window, rows that had left it do not come back. A shorter one forgets at once.
 """
 
 from __future__ import annotations
@@ -27,7 +33,10 @@ from wavedex.store.part import Part, Slots
 def migrate(
     writer: WaveWriter, change: Callable[[WaveDefinition], WaveDefinition], strategy: str
 ) -> Migrated:
-    """Bring the index to what `change` makes of its definition. Raises BadDefinition and what a write raises."""
+    """Bring the index to what `change` makes of its definition.
+
+    Raises BadDefinition and what a write raises.
+    """
     carry_out = partial(_drain if strategy == "drain" else _rebuild, writer)
     done = bring(writer, change, strategy, carry_out)
     if "sizes" in done.changed:
@@ -74,7 +83,8 @@ def _drain(writer: WaveWriter, manifest: Manifest, later: WaveDefinition) -> Man
     draining = {f"O{number}": sub for number, sub in enumerate(old, start=1)}
     present = replace(_forgetting(manifest, live), draining=draining, open=None)
     if manifest.open is not None:
-        # What grows must not be what readers of an earlier commit look at, who say so only where files change.
+        # What grows must not be what readers of an earlier commit look at, who say so only where
+        # files change.
         operations = (*operations, Build(manifest.open_slots, OPEN))
     return _commit(writer, present, operations, owed, state, place_parts(before, later, delta))
 

@@ -44,7 +44,10 @@ class WaveWriter(Writer[WaveDefinition]):
         return ledger.kept(held).spilled(self._files, stem, held)
 
     def grown(self, manifest: Manifest, arrived: Mapping[int, int]) -> WaveState | None:
-        """The state once more rows have come for slots of the window; those of open slots are weighed when they are sealed."""
+        """The state once more rows have come for slots of the window.
+
+        Rows of open slots are weighed when those are sealed.
+        """
         state = state_of(manifest)
         if state is None or not self.definition.scheme.weighs:
             return state

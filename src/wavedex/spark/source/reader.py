@@ -44,7 +44,7 @@ class Wanted:
 
 
 @dataclass
-class Piece(InputPartition):
+class WindowPiece(InputPartition):
     """One sub-index of one shard."""
 
     manifest: bytes
@@ -78,14 +78,14 @@ class WindowReader(DataSourceReader):
         self.trust.extend()
         return open_index(self.path)
 
-    def partitions(self) -> list[Piece]:
+    def partitions(self) -> list[WindowPiece]:
         index = self._open()
         if self.held is None:
             return self._pieces(index, *hold_newest(index))
         with self.held.reading(index):
             return self._pieces(index, self.held.manifest(index), self.held)
 
-    def _pieces(self, index: AnyIndex, manifest: Manifest, held: HeldCommit) -> list[Piece]:
+    def _pieces(self, index: AnyIndex, manifest: Manifest, held: HeldCommit) -> list[WindowPiece]:
         wanted = self.wanted
         pieces = []
         for name in manifest.shown:
@@ -95,7 +95,7 @@ class WindowReader(DataSourceReader):
                 targets = opened.targets(shard, wanted.since, wanted.until, wanted.expired)
                 if targets:
                     files = sum(len(target.part.files) for target, _ in targets)
-                    pieces.append(Piece(piece.to_bytes(), files, held))
+                    pieces.append(WindowPiece(piece.to_bytes(), files, held))
         return pieces
 
     def _shards(self, definition: Definition) -> Iterable[int]:
@@ -106,7 +106,7 @@ class WindowReader(DataSourceReader):
         return sorted({shard_of_one(hashed, definition.shards) for hashed in hashes})
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if not isinstance(partition, Piece):
+        if not isinstance(partition, WindowPiece):
             return  # Spark reads one partition of its own where there is none.
         index = self._open()
         manifest = Manifest.from_bytes(partition.manifest, "a partition")

@@ -101,7 +101,7 @@ class Place:
 
 
 @dataclass(frozen=True)
-class Table:
+class ServerTable:
     """Where a part lies: what its marker says."""
 
     address: Address
@@ -123,7 +123,7 @@ class Table:
         return ref
 
     @classmethod
-    def of(cls, files: AnyFiles, ref: FileRef) -> Table:
+    def of(cls, files: AnyFiles, ref: FileRef) -> ServerTable:
         """The table that a marker stands for, which has the same name.
 
         Raises FileNotFoundError or Damaged.
@@ -150,7 +150,7 @@ def build_postgresql(
 ) -> Part:
     """Write the entries as a table. REQUIRES: at least one row. ENSURES: marker and table last."""
     rows, content = numbered(spec, sort_rows(spec, entries).batch, 0)
-    table = Table(place.address, _name_of(stem))
+    table = ServerTable(place.address, _name_of(stem))
     marker = table.mark(files, stem)
     with place.claimed(files) as session:
         columns = [f"{quoted(field.name)} {_declared(field.type)}" for field in spec.schema]
@@ -181,7 +181,7 @@ class PostgresqlUpdates(Updatable):
 
     def add(self, part: Part, stem: str, batch: pa.RecordBatch, slots: Slots) -> Part:
         files, spec = self.site.files, self.site.spec
-        table = Table.of(files, part.files["rows"])
+        table = ServerTable.of(files, part.files["rows"])
         rows, content = numbered(spec, sort_rows(spec, Pieces.of(batch)).batch, part.rows)
         with replace(self.place, address=table.address).claimed(files) as session:
             # No other writer, but any number of readers.
@@ -196,8 +196,8 @@ class PostgresqlUpdates(Updatable):
 
     def copy(self, part: Part, stem: str) -> Part:
         files = self.site.files
-        old = Table.of(files, part.files["rows"])
-        new = Table(self.place.address, _name_of(stem))
+        old = ServerTable.of(files, part.files["rows"])
+        new = ServerTable(self.place.address, _name_of(stem))
         marker = new.mark(files, stem)
         with self.place.claimed(files) as session:
             session.do(f"create table {new.quoted} (like {old.quoted} including all)")
@@ -216,7 +216,7 @@ class PostgresqlShard(SqlShard):
 
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         super().__init__(files, spec, part)
-        self.table = Table.of(files, part.files["rows"])
+        self.table = ServerTable.of(files, part.files["rows"])
         self._turn = threading.Lock()
         self._session: Session | None = None
         self._kinds = dict(zip(spec.schema.names, map(_declared, spec.schema.types), strict=True))
@@ -331,7 +331,7 @@ def sweep(
         marked = {name.removesuffix(MARKER) for name in names() if name.endswith(MARKER)}
         for name in tables:
             if name not in marked:
-                table = Table(place.address, name).quoted
+                table = ServerTable(place.address, name).quoted
                 try:
                     wait_ms = max(1, int((end_s - time.monotonic()) * 1e3))
                     session.do(f"set local lock_timeout = {wait_ms}")

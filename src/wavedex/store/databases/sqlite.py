@@ -215,7 +215,7 @@ class SqliteShard(SqlShard):
                 yield f"{self._rows_name}: {line.decode(errors='replace')}"
 
 
-class GrowingShard(SqliteShard):
+class GrowingSqliteShard(SqliteShard):
     """A database that is added to while it is read."""
 
     how = READ
@@ -412,7 +412,7 @@ def _has_room(path: Path) -> bool:
 SQLITE = Format(
     build_sqlite,
     check_sqlite,
-    {STORE: SqliteShard, GROWING: GrowingShard},
+    {STORE: SqliteShard, GROWING: GrowingSqliteShard},
     updates=SqliteUpdates,
     needs_local_disk=True,
 )

@@ -43,7 +43,7 @@ left alone.
 
 
 @dataclass(frozen=True)
-class Asked:
+class BucketsAsked:
     """What an update asks of chains."""
 
     starts: I64
@@ -60,7 +60,7 @@ class Asked:
     """For each bucket whether it has to be written anew in any case."""
 
 
-def plan_buckets(series: Sizes, asked: Asked) -> tuple[Bools, I64]:
+def plan_buckets(series: Sizes, asked: BucketsAsked) -> tuple[Bools, I64]:
     """Which buckets are written anew, and of what size each key's new buckets are.
 
     ENSURES: loose buckets are written anew if anything of them is left. Buckets of a key that is

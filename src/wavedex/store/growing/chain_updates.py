@@ -22,7 +22,7 @@ from wavedex.rows.matching import match_rows
 from wavedex.rows.order import sort_order, stable_order
 from wavedex.rows.pieces import Pieces, concat
 from wavedex.store.directory import I64, Bools
-from wavedex.store.growing.chain_rule import Asked, cut, plan_buckets
+from wavedex.store.growing.chain_rule import BucketsAsked, cut, plan_buckets
 from wavedex.store.growing.chained import STORE, ChainedShard, Chains, build_chained, write_chains
 from wavedex.store.growing.grower import Grower, check_rows, is_wasteful, with_keys
 from wavedex.store.growing.records import Records
@@ -161,7 +161,9 @@ class Chainer(Grower):
         """Write what changes into unpublished room, and then a directory in which it counts."""
         chains, buckets, living = change.chains, change.chains.buckets, change.living
         arriving = np.bincount(change.owners, minlength=len(chains.keys))
-        asked = Asked(chains.starts, arriving, change.touched, buckets.sizes, living, change.loose)
+        asked = BucketsAsked(
+            chains.starts, arriving, change.touched, buckets.sizes, living, change.loose
+        )
         anew, sizes = plan_buckets(self.sizes, asked)
         records, owners = _gather(shard, change, np.flatnonzero(anew))
         new_owners, room, filled = cut(np.bincount(owners, minlength=len(chains.keys)), sizes)

@@ -29,7 +29,7 @@ from wavedex.rows.entries import EntrySpec
 from wavedex.rows.hashes import U64
 from wavedex.rows.keys import Plain
 from wavedex.rows.order import spread_ranges
-from wavedex.store.directory import I64, Bools, Table, build_table
+from wavedex.store.directory import I64, Bools, HashTable, build_table
 from wavedex.store.growing.records import RecordFormat, Records
 from wavedex.store.part import Part
 from wavedex.store.positions import Positioned
@@ -183,9 +183,9 @@ class GrowingShard(Positioned, KeyedShard):
         return int(self._directory[1]["heap_live_bytes"])
 
     @cached_property
-    def _table(self) -> Table:
+    def _table(self) -> HashTable:
         arrays, metadata = self._directory
-        return Table(arrays["table"], int(metadata["bits"]), len(arrays["keys"]))
+        return HashTable(arrays["table"], int(metadata["bits"]), len(arrays["keys"]))
 
     @cached_property
     def keys(self) -> pa.Array:
@@ -193,7 +193,7 @@ class GrowingShard(Positioned, KeyedShard):
         return self._arrays["keys"]
 
     def probe(self, plain: Plain, hashed: int, within: Range | None) -> pa.RecordBatch | None:
-        # Table.find, written out without its calls: most parts that are asked do not have the key.
+        # HashTable.find, written out without its calls: most parts that are asked lack the key.
         view, shift, tag_mask, key_at, cut = self._lookup
         place, tag = hashed >> shift, hashed & tag_mask
         while entry := view[place]:

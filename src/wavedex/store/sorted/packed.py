@@ -32,11 +32,11 @@ from wavedex.rows.keys import Plain
 from wavedex.rows.order import spread_ranges
 from wavedex.rows.pieces import Piece, Pieces
 from wavedex.rows.soundness import check_column, check_columns, check_once
-from wavedex.store.directory import I64, Bools, Table, build_table
+from wavedex.store.directory import I64, Bools, HashTable, build_table
 from wavedex.store.part import Part, Slots
 from wavedex.store.positions import SLICED_MOST, SLICES_MOST, Positioned, runs_between
 from wavedex.store.shard import Found, KeyedShard, Range
-from wavedex.store.sorter import Layout, SortedRows, as_sorted, sort_rows, write_part
+from wavedex.store.sorter import PartDraft, SortedRows, as_sorted, sort_rows, write_part
 
 STORE = "packed"
 FEW_PROBES, ROWS_A_PROBE = 64, 1024
@@ -51,7 +51,7 @@ def build_packed(files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, h
     """Write the entries as a packed shard. REQUIRES: at least one row. ENSURES: both files last."""
     rows = sort_rows(spec, entries)
     table, bits = build_table(rows.hashes)
-    layout = Layout(
+    draft = PartDraft(
         store=STORE,
         suffix=".arrow",
         fill=lambda sink: write_batch(sink, rows.batch),
@@ -62,7 +62,7 @@ def build_packed(files: AnyFiles, spec: EntrySpec, stem: str, entries: Pieces, h
         },
         metadata={"bits": str(bits)},
     )
-    return write_part(files, stem, layout, held, rows.batch.num_rows)
+    return write_part(files, stem, draft, held, rows.batch.num_rows)
 
 
 def _directory_starts(rows: SortedRows) -> I64:
@@ -161,17 +161,17 @@ class PackedShard(Positioned, KeyedShard):
         return starts
 
     @cached_property
-    def table(self) -> Table:
+    def table(self) -> HashTable:
         """What finds a bucket."""
         arrays, metadata = self._directory
-        return Table(number_view(arrays["table"]), int(metadata["bits"]), len(self.starts) - 1)
+        return HashTable(number_view(arrays["table"]), int(metadata["bits"]), len(self.starts) - 1)
 
     @cached_property
     def _ordinals_view(self) -> memoryview:
         return number_view(self.batch.column(self.spec.order_place)).data
 
     def probe(self, plain: Plain, hashed: int, within: Range | None) -> Found:
-        # A probe is as fast as this loop: Table.find, written out without its calls.
+        # A probe is as fast as this loop: HashTable.find, written out without its calls.
         view, shift, tag_mask, starts, key_at, cut, slice_ = self._lookup
         place, tag = hashed >> shift, hashed & tag_mask
         while entry := view[place]:

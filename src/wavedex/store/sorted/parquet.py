@@ -34,7 +34,7 @@ from wavedex.store.positions import Positioned
 from wavedex.store.shard import Range, key_range
 from wavedex.store.sorted.encoding import choose_encodings, stored_table
 from wavedex.store.sorted.row_groups import Groups, describe_groups
-from wavedex.store.sorter import Layout, as_sorted, sort_rows, write_part
+from wavedex.store.sorter import PartDraft, as_sorted, sort_rows, write_part
 
 STORE = "parquet"
 GROUP_ROWS = 3072
@@ -65,8 +65,10 @@ def build_parquet(
         "write_page_checksum": True,
         **choose_encodings(table.slice(middle, GROUP_ROWS)),
     }
-    layout = Layout(STORE, ".parquet", lambda sink: _write(sink, table, options), arrays, metadata)
-    return write_part(files, stem, layout, held, rows.batch.num_rows)
+    draft = PartDraft(
+        STORE, ".parquet", lambda sink: _write(sink, table, options), arrays, metadata
+    )
+    return write_part(files, stem, draft, held, rows.batch.num_rows)
 
 
 def _write(sink: Output, table: pa.Table, options: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ from wavedex.rows.entries import EntrySpec
 from wavedex.rows.hashes import U64
 from wavedex.rows.keys import KeyType, Plain
 from wavedex.rows.order import spread_ranges
-from wavedex.store.directory import I64, Bools, Table, assign_places
+from wavedex.store.directory import I64, Bools, HashTable, assign_places
 from wavedex.store.shard import Range
 from wavedex.store.sorter import SortedRows
 
@@ -71,7 +71,7 @@ class Groups:
         self.arrays = arrays
         self.rows = int(metadata["group_rows"])
         self._key_type = key_type
-        self.marks = Table(number_view(arrays["marks"]), int(metadata["bits"]))
+        self.marks = HashTable(number_view(arrays["marks"]), int(metadata["bits"]))
         self._first_key = key_type.reader(arrays["first_keys"])
         self._last_key = key_type.reader(arrays["last_keys"])
         self._first_time = number_view(arrays["first_times"]).data
