@@ -13,9 +13,12 @@ from bench.measure import GROUPED_SUM
 
 GROUPED_BY_CODE = """
     select words.label, units, amount
-    from (select label as code, sum(units)::bigint as units, sum(amount) as amount from entries group by code)
+    from (
+        select label as code, sum(units)::bigint as units, sum(amount) as amount
+        from entries group by code
+    )
     left join words using (code)
-"""  # noqa: E501
+"""
 
 
 def connect() -> duckdb.DuckDBPyConnection:

@@ -88,11 +88,11 @@ def test_neither_writing_nor_reading_imports_pandas_by_the_back_door(tmp_path):
 import pyarrow as pa, wavedex as wx
 rows = pa.ipc.open_file({str(tmp_path / "rows.arrow")!r}).read_all()
 for update in ("in-place", "runs"):
-    idx = wx.WaveIndex.create({str(tmp_path)!r} + "/" + update, rows.schema, key="k", time="t", slot=1,
-                              window=3, indexes=2, update=update)
+    idx = wx.WaveIndex.create({str(tmp_path)!r} + "/" + update, rows.schema, key="k", time="t",
+                              slot=1, window=3, indexes=2, update=update)
     idx.append(rows)
     assert idx.probe_many([1, 2]).num_rows == idx.scan(dictionaries=True).read_all().num_rows == 3
-"""  # noqa: E501
+"""
     assert "pandas" not in modules_after(code)
     assert "pyarrow.compute" not in modules_after("import wavedex")
 
@@ -134,13 +134,12 @@ import wavedex.plan
     } == set()
 
 
-@pytest.mark.parametrize("package", ["store", "engine", "index", "testing"])
+@pytest.mark.parametrize("package", ["store", "engine", "index"])
 def test_stores_know_no_plan_and_nothing_below_the_index_knows_the_index(package):
     forbidden = {
         "store": ("wavedex.plan", "wavedex.engine", "wavedex.index", "wavedex.log.journal"),
         "engine": ("wavedex.index", "wavedex.cli"),
         "index": ("wavedex.cli", "pyspark", "pandas", "polars", "numba"),
-        "testing": ("wavedex.index", "wavedex.cli"),
     }[package]
     for path in (SOURCE / package).rglob("*.py"):
         wrong = {name for name in imports_of(path) if name.startswith(forbidden)}

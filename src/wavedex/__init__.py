@@ -61,8 +61,12 @@ register("pyspark.sql", "DataFrame", _take_frame)
 
 @overload
 def open(  # noqa: A001 - the contract's name
-    path: str | os.PathLike[str], *, check: bool = False, surroundings: Surroundings | None = None
-) -> Any: ...
+    path: str | os.PathLike[str],
+    *,
+    commit: None = None,
+    check: bool = False,
+    surroundings: Surroundings | None = None,
+) -> WaveIndex | LifetimeIndex: ...
 @overload
 def open(  # noqa: A001
     path: str | os.PathLike[str],
@@ -77,7 +81,7 @@ def open(  # noqa: A001
     commit: int | None = None,
     check: bool = False,
     surroundings: Surroundings | None = None,
-) -> Any:
+) -> WaveIndex | LifetimeIndex | Snapshot:
     """Open the index at a path or URI, to read from it and to write to it.
 
     With `commit`, it is opened as that commit left it.

@@ -58,8 +58,9 @@ def test_sql_may_name_the_entries_more_than_once(run, sales):
     query = """
         select user, count(*) as n, sum(amount) as total, sum(price) as paid, max("at") as last,
                (select count(*) from entries) as everybody
-        from entries join (select distinct user from entries) using (user) group by user order by user
-    """  # noqa: E501
+        from entries join (select distinct user from entries) using (user)
+        group by user order by user
+    """
     assert lines(run("scan", sales, "--sql", query, "--json")) == [
         {
             "user": "ann",

@@ -18,6 +18,7 @@ from ways import WAYS
 import wavedex as wx
 from wavedex.errors import BadName, BadTime, MissingColumn, PackageMissing, SchemaMismatch
 from wavedex.index.reading import duckdb_view, polars_frame
+from wavedex.index.reading.asked import Asked
 from wavedex.index.reading.polars_frame import ends_of
 from wavedex.store.sorted import packed
 
@@ -157,7 +158,7 @@ def test_a_view_over_packed_files_copies_no_rows(tmp_path):
     )
     for day in range(1, 8):
         index.append(rows_of(day, 600))
-    assert any(within is not None for _, within in index.snapshot().all_targets(None, None, False))
+    assert any(within is not None for _, within in index.snapshot().all_targets(Asked()))
     connection = duckdb.connect()
     index.scan(dictionaries=True).read_all()
     before = pa.total_allocated_bytes()
@@ -218,7 +219,7 @@ def test_windows_are_cut_in_every_type_of_time(tmp_path, kind, slot, options, fo
         times = pa.array(ordinals, storage).cast(kind)
         some = [number] * len(ordinals)
         index.append(pa.table({"k": some, "t": times, "n": some}, schema=schema))
-    assert any(within is not None for _, within in index.snapshot().all_targets(None, None, False))
+    assert any(within is not None for _, within in index.snapshot().all_targets(Asked()))
     expected = numbers(index.scan().read_all())
     assert set(expected) == set(index.slots)
     connection = duckdb.connect()
@@ -398,7 +399,7 @@ def test_nothing_is_read_before_a_frame_is_collected_and_no_more_than_it_needs_t
     assert reads == []
     assert sorted(narrow.collect()["n"]) == [900 + n for n in range(12)]
     assert {frozenset(names) for _, names in reads} == {frozenset({"at", "n"})}
-    assert len(reads) < len(index.snapshot().all_targets(None, None, False))
+    assert len(reads) < len(index.snapshot().all_targets(Asked()))
     reads.clear()
     assert frame.select("n").head(1).collect().height == 1
     assert len(reads) == 1

@@ -20,7 +20,7 @@ from wavedex.files.local import Files
 from wavedex.files.remote import RemoteFiles
 from wavedex.files.spread import MARK
 from wavedex.log.manifest import Log
-from wavedex.store.databases.postgresql import Table
+from wavedex.store.databases.postgresql import ServerTable
 from wavedex.store.databases.server import Address
 from wavedex.store.part import SLOTS_MAX
 
@@ -338,11 +338,11 @@ def test_a_marker_stands_for_the_table_of_its_own_name_alone(tmp_path, table_nam
     files, marker = Files(tmp_path), "data/0000000001-0a1b2c3d-00000-0.pg"
     ref = files.create(marker, lambda sink: sink.write(json.dumps(said).encode()))
     with pytest.raises(NotOurs, match="stands for the table"):
-        Table.of(files, ref)
+        ServerTable.of(files, ref)
     files.remove(marker)
     stem = marker.removesuffix(".pg")
-    own = Table(Address("postgresql:///db", "wavedex"), stem.removeprefix("data/"))
-    assert Table.of(files, own.mark(files, stem)) == own
+    own = ServerTable(Address("postgresql:///db", "wavedex"), stem.removeprefix("data/"))
+    assert ServerTable.of(files, own.mark(files, stem)) == own
 
 
 # -- what is claimed -------------------------------------------------------------------------------

@@ -172,14 +172,14 @@ for update in ("in-place", "runs"):
         index.migrate(window=3)
         index.vacuum()
 life = wx.LifetimeIndex.create(
-    f"{sys.argv[1]}/life", column.schema, key="k", inserted="t", lifetime="k", max_lifetime=20, refresh=2,
-    grid=(2, 2), method="no-rebuild",
+    f"{sys.argv[1]}/life", column.schema, key="k", inserted="t", lifetime="k",
+    max_lifetime=20, refresh=2, grid=(2, 2), method="no-rebuild",
 )
 life.update(10, column.slice(0, 1))
 life.retract(10, column.slice(0, 1))
 for now in (12, 14):
     life.update(now, column.slice(1, 1))
-"""  # noqa: E501
+"""
 
 
 def test_no_write_imports_pandas_whose_compiled_modules_swallow_interrupts(tmp_path):

@@ -16,6 +16,7 @@ from life_rows import LAST, SCHEMA, make, rows_at, table
 
 import wavedex as wx
 from wavedex import errors
+from wavedex.index.reading.asked import Asked
 from wavedex.slots import ends
 from wavedex.testing.oracle import same_rows
 
@@ -184,13 +185,13 @@ def test_a_timed_probe_asks_only_sub_indexes_with_rows_of_that_time(tmp_path):
             now, table([{KEY: 1, BIRTH: now, END: now + 50 + n, "v": ""} for n in range(8)])
         )
     snapshot = life.snapshot()
-    assert len(snapshot.all_targets(None, None, False)) == 32
+    assert len(snapshot.all_targets(Asked())) == 32
     for slot in (20, 25, 32):
-        targets = snapshot.all_targets(2 * slot, 2 * slot, False)
+        targets = snapshot.all_targets(Asked(2 * slot, 2 * slot))
         assert len(targets) == 2
         found = life.probe(1, since=2 * slot, until=2 * slot)
         assert set(found[BIRTH].to_pylist()) == {2 * slot}
-    assert snapshot.all_targets(80, None, False) == []
+    assert snapshot.all_targets(Asked(80)) == []
 
 
 def test_a_prolonged_row_is_found_by_the_time_at_which_it_was_inserted(tmp_path):

@@ -14,6 +14,7 @@ from life_rows import COUNTED, LAST, SCHEMA, SIZES, counted_rows, table
 
 import wavedex as wx
 from wavedex import errors
+from wavedex.index.reading.asked import Asked
 from wavedex.testing.oracle import same_rows
 
 GOOD = {"key": "k", "inserted": "b", "expires": "e", "max_lifetime": 16, "refresh": 2}
@@ -60,14 +61,14 @@ def fill(path, method="no-rebuild", **options):
 def lengths(life):
     """How many buckets each key has in each part that readers see."""
     with life.snapshot() as snapshot:
-        shards = [shard for shard, _ in snapshot.all_targets(None, None, True)]
+        shards = [shard for shard, _ in snapshot.all_targets(Asked(expired=True))]
         return np.concatenate([shard.chains.lengths for shard in shards])
 
 
 def rooms(life):
     """The sizes of all buckets."""
     with life.snapshot() as snapshot:
-        shards = [shard for shard, _ in snapshot.all_targets(None, None, True)]
+        shards = [shard for shard, _ in snapshot.all_targets(Asked(expired=True))]
         return {*np.concatenate([shard.buckets.sizes for shard in shards]).tolist()}
 
 

@@ -39,14 +39,17 @@ SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.string())])
 
 
 def rows_of(slot):
-    return [{"k": f"key {(slot * 7 + n * n) % 11}", "t": slot * 10 + n % 10, "v": f"{slot}/{n}" * (n % 4)}
-            for n in range(6 + slot % 5)]
+    return [
+        {"k": f"key {(slot * 7 + n * n) % 11}", "t": slot * 10 + n % 10,
+         "v": f"{slot}/{n}" * (n % 4)}
+        for n in range(6 + slot % 5)
+    ]
 
 
 def late_rows_of(slot):
     """What is amended when the next slot, one in three, has arrived."""
-    return [{"k": "key 3", "t": slot * 10, "v": "late"}, {"k": f"late {slot}", "t": slot * 10, "v": "late"}] \\
-        if (slot + 1) % 3 == 0 else []
+    keys = ["key 3", f"late {slot}"] if (slot + 1) % 3 == 0 else []
+    return [{"k": key, "t": slot * 10, "v": "late"} for key in keys]
 
 
 def window_of(newest, amended):
@@ -60,7 +63,7 @@ def window_of(newest, amended):
 
 
 def state_of(table):
-    """The newest slot of an answer that is a whole window. Raises AssertionError where it is none."""
+    """The newest slot of an answer that is a whole window. Raises AssertionError otherwise."""
     rows = table.to_pylist()
     if not rows:
         return 0
@@ -68,7 +71,7 @@ def state_of(table):
     found = sorted(map(repr, rows))
     assert found in (window_of(newest, False), window_of(newest, True)), (newest, found)
     return newest
-'''  # noqa: E501
+'''
 
 shared: dict = {}
 exec(SHARED, shared)  # the processes below run the same lines

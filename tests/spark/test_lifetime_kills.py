@@ -35,7 +35,8 @@ spark = wxs.session(
     "local[2]",
     conf={
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # starts faster
+        # It starts faster so.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         "spark.sql.shuffle.partitions": "2",
     },
 )
@@ -60,7 +61,7 @@ def each(frame, number):
 rows = spark.readStream.schema(ddl).option("maxFilesPerTrigger", 1).parquet(f"{base}/source")
 query = rows.writeStream.foreachBatch(each).trigger(availableNow=True)
 query.option("checkpointLocation", f"{base}/checkpoint").start().awaitTermination()
-"""  # noqa: E501
+"""
 
 
 def finish(spark: SparkSession, base: Path, source: Source) -> None:

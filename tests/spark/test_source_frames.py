@@ -33,12 +33,16 @@ SHAPES = """
 select 'one branch' shape, count(*) n, max(t) t from {v} where k = 1
 union all select 'the other', count(*), max(t) from {v} where k = 2 and t < 50
 union all select 'all', count(*), max(t) from {v}
-union all select 'subqueries', (select count(*) from {v} where k = 3), (select max(t) from {v} where k in (4, 99))
-union all select 'self-join', count(*), max(b.t) from {v} a join {v} b on a.t = b.t + 1 where a.k = 2 and b.k < 3
-union all select 'exists', count(*), max(t) from {v} o where exists (select 1 from {v} i where i.k = o.k + 5 and i.t > 30)
+union all select 'subqueries', (select count(*) from {v} where k = 3),
+    (select max(t) from {v} where k in (4, 99))
+union all select 'self-join', count(*), max(b.t) from {v} a join {v} b on a.t = b.t + 1
+    where a.k = 2 and b.k < 3
+union all select 'exists', count(*), max(t) from {v} o
+    where exists (select 1 from {v} i where i.k = o.k + 5 and i.t > 30)
 union all (with c as (select k, t from {v} where t > 20)
-    select 'with', count(*), max(t) from (select * from c where k = 1 union all select * from c where k = 4))
-"""  # noqa: E501
+    select 'with', count(*), max(t)
+    from (select * from c where k = 1 union all select * from c where k = 4))
+"""
 
 
 def load(spark: SparkSession, index: wx.WaveIndex, **options: str) -> DataFrame:

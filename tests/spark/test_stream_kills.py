@@ -71,7 +71,8 @@ spark = wxs.session(
     "local[2]",
     conf={
         "spark.driver.memory": "1g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # starts faster
+        # It starts faster so.
+        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
     },
 )
 
@@ -103,7 +104,7 @@ sys.stdin.readline()
 for query in [start(update) for update in updates]:
     query.awaitTermination()
 report("finished")
-"""  # noqa: E501
+"""
 
 Row = tuple[str, int, int, int]
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any, cast
 
 from wavedex.cli.options import pairs_of, refuse, whole
-from wavedex.index import LifeSnapshot, Snapshot
+from wavedex.index import Snapshot
+from wavedex.index.core.definition import Definition
 from wavedex.index.kinds import kind_of
 from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.index.opening import AnyIndex, open_index
@@ -28,17 +29,14 @@ def find_asked(
     if commit is None and not shorten:
         return idx
     snapshot = idx.snapshot(commit)
-    if not shorten:
-        return snapshot
-    snapshot = cast(LifeSnapshot, snapshot)
-    return snapshot.shortened(_shorter(snapshot.definition, shorten))
+    return snapshot.seen(_shorter(idx.definition, shorten)) if shorten else snapshot
 
 
-def _shorter(definition: LifeDefinition, texts: list[str]) -> str | dict[str, Any]:
+def _shorter(definition: Definition, texts: list[str]) -> str | dict[str, Any]:
     """By how much windows are shorter: all of them alike, or each by the name of a column."""
     if len(texts) == 1 and "=" not in texts[0]:
         return texts[0]
     pairs = pairs_of("--shorten", texts)
-    if not definition.counts:
+    if not cast(LifeDefinition, definition).counts:
         return pairs
     return {name: whole(value, "--shorten") for name, value in pairs.items()}

@@ -25,8 +25,7 @@ from wavedex.errors import Damaged, WriteFailed
 from wavedex.files.names import DATA, base_of, stem_prefix
 from wavedex.log.manifest import Manifest, SubIndex
 from wavedex.plan import Insert, Layout, apply
-from wavedex.plan.slot_set import slots_of, union
-from wavedex.slots import distinct
+from wavedex.plan.slot_set import union
 from wavedex.store.part import Slots
 from wavedex.store.shard import split_by_shard, split_keys
 
@@ -146,5 +145,4 @@ def _slots_of(incoming: Incoming) -> Slots:
 
     Which rows of staged parts it gets is sometimes known only once they are read.
     """
-    in_memory = slots_of(distinct(incoming.rows.slots)[0].tolist())
-    return union([in_memory, *(part.shown for part in incoming.staged)])
+    return union([incoming.rows.slot_set, *(part.shown for part in incoming.staged)])

@@ -93,6 +93,8 @@ class ArrivingRows:
     @cached_property
     def slots(self) -> Slots:
         """The slots that have rows."""
+        if not self._incoming.is_read:
+            return self._incoming.rows.slot_set
         return slots_of(distinct(self._slots)[0].tolist())
 
     def of(self, slots: Slots, births: Slots) -> pa.RecordBatch:

@@ -21,6 +21,7 @@ from wavedex.files.contract import AnyFiles
 from wavedex.index.core.arrival import nothing
 from wavedex.index.core.definition import Definition
 from wavedex.index.core.writer import PATIENCE_S, Writer
+from wavedex.index.reading.asked import Asked
 from wavedex.index.reading.snapshot import Snapshot, open_newest
 from wavedex.log.manifest import Log, Manifest, Notes
 from wavedex.plan import Erase
@@ -74,7 +75,7 @@ def _count(snapshot: Snapshot, keys: pa.Array) -> dict[int, int]:
     """How many rows fewer each slot will have, as numbers below 0."""
     definition = snapshot.definition
     gone: Counter[int] = Counter()
-    for batch in snapshot.entries_of(keys, None, None, expired=True):
+    for batch in snapshot.entries_of(keys, Asked(expired=True)):
         slots = definition.slotting.slots_of(definition.spec.ordinals(batch))
         found, counts = np.unique(slots, return_counts=True)
         gone.subtract(dict(zip(found.tolist(), counts.tolist(), strict=True)))

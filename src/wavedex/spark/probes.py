@@ -23,7 +23,6 @@ from pyspark.sql.types import StructField, StructType
 from wavedex.errors import MissingColumn, SchemaMismatch
 from wavedex.index.core.arrival import family
 from wavedex.index.core.definition import Definition
-from wavedex.index.lifetime.snapshot import shortened
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.index.reading.snapshot import Snapshot
 from wavedex.log.manifest import Manifest
@@ -59,7 +58,7 @@ def probe(
     """
     index = open_index(path)
     newest, held = hold_newest(index)
-    snapshot = shortened(index.at(newest), shorten)
+    snapshot = index.at(newest).seen(shorten)
     definition = snapshot.definition
     names = _columns_of_keys(on, definition)
     for name in names:
@@ -171,7 +170,7 @@ def _probe_shards(
     answers = [definition.schema.empty_table().select(columns)]
     for shard in np.unique(owners).tolist():
         if shard not in snapshots:
-            snapshots[shard] = shortened(index.at(manifest.only(shard)), asked["shorten"])
+            snapshots[shard] = index.at(manifest.only(shard)).seen(asked["shorten"])
         mine = keys.filter(to_arrow(owners == shard))
         answers.append(snapshots[shard].probe_many(mine, asked["since"], asked["until"], columns))
     return pa.concat_tables(answers)

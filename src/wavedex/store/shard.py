@@ -23,6 +23,7 @@ import xxhash
 from wavedex.errors import Damaged, WavedexError
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.opened import Seek
+from wavedex.plan.slot_set import slots_of
 from wavedex.rows import compute as pc
 from wavedex.rows.arrow import number_view, to_arrow
 from wavedex.rows.codes import WORDS_MAX, with_codes
@@ -32,8 +33,9 @@ from wavedex.rows.hashes import U64
 from wavedex.rows.keys import KeyType, Plain
 from wavedex.rows.order import stable_order
 from wavedex.rows.pieces import Piece
+from wavedex.slots import distinct
 from wavedex.store.blame import GUARDS, unguarded
-from wavedex.store.part import Part
+from wavedex.store.part import Part, Slots
 
 Range = tuple[int, int]
 """Ordinals from the first, included, to the second, not included."""
@@ -305,11 +307,16 @@ class Share:
         """The rows. COST: a copy of them."""
         return self.source if self.places is None else self.source.take(to_arrow(self.places))
 
-    @property
+    @cached_property
     def slots(self) -> npt.NDArray[np.int64]:
         """The slot of each of them. REQUIRES: those of the batch were known."""
         assert self.source_slots is not None
         return self.source_slots if self.places is None else self.source_slots[self.places]
+
+    @cached_property
+    def slot_set(self) -> Slots:
+        """The slots of which there are rows. REQUIRES: those of the batch were known."""
+        return slots_of(distinct(self.slots)[0].tolist())
 
     def __reduce__(self) -> tuple[type[Share], tuple[Any, ...]]:
         # What is sent to another process is these rows alone.

@@ -34,12 +34,12 @@ from wavedex.index.lifetime.counted import at_instant, check_counted
 from wavedex.index.lifetime.definition import At, LifeDefinition
 from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.lifetime.retraction import Retracted
-from wavedex.index.lifetime.snapshot import LifeReadable, LifeSnapshot
+from wavedex.index.lifetime.snapshot import LifeSnapshot
 from wavedex.index.lifetime.writer import LifeWriter
 from wavedex.log.manifest import Manifest
 
 
-class LifetimeIndex(LifeReadable, Held[LifeDefinition]):
+class LifetimeIndex(Held[LifeDefinition]):
     """An index over rows that have lifetimes of their own, in plain files below one folder.
 
     Create one with `LifetimeIndex.create`, open one with `wavedex.open`. A row lives from its

@@ -33,6 +33,7 @@ from wavedex.errors import BadName, SchemaMismatch
 from wavedex.extras import require
 from wavedex.files.contract import Pin
 from wavedex.files.names import manifest_name
+from wavedex.index.reading.asked import Asked
 from wavedex.index.reading.readable import stream_targets, words_of
 from wavedex.rows.arrow import empty_batch
 from wavedex.store.shard import Range
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 from wavedex.index.reading.snapshot import Snapshot
 
 SLICE_ROWS = 122_880
-"""Rows of a batch: as many as DuckDB gives to one thread at a time.
+"""ViewRows of a batch: as many as DuckDB gives to one thread at a time.
 
 A shard as a whole would keep one thread busy and no other.
 """
@@ -52,8 +53,8 @@ _DAY_MS = DAY_NS // 10**6
 
 
 @dataclass(frozen=True)
-class Rows:
-    """Rows that DuckDB can read."""
+class ViewRows:
+    """ViewRows that DuckDB can read."""
 
     within: Range | None
     """Which of them count; None for all."""
@@ -63,7 +64,7 @@ class Rows:
     """SQL that finds the rows, where there is no object."""
 
 
-class Stream:
+class RowStream:
     """Rows that are read anew whenever a stream of them is asked for, by Arrow's C interface."""
 
     def __init__(self, schema: pa.Schema, held: Any, read: Any) -> None:
@@ -86,10 +87,7 @@ def make_view(
     snapshot: Snapshot,
     connection: Any,
     name: str,
-    since: Any,
-    until: Any,
-    columns: Sequence[str] | None,
-    expired: bool,
+    asked: Asked,
 ) -> Any:
     """Make the view and return it as a relation.
 
@@ -100,9 +98,9 @@ def make_view(
         raise BadName(f"{connection!r} is no connection. Pass what duckdb.connect() returns.")
     if not isinstance(name, str) or not name.strip() or "\0" in name:
         raise BadName(f"{name!r} is no name for a view. Give one such as 'entries'.")
-    names = snapshot.names(columns)
+    names = snapshot.names(asked.columns)
     _check_columns(names)
-    targets = snapshot.all_targets(since, until, expired)
+    targets = snapshot.all_targets(asked)
     try:
         _check_free(connection, name)
         before = _parts_of(connection, name)
@@ -204,7 +202,7 @@ def _duckdb_types(connection: Any, snapshot: Snapshot, names: list[str]) -> list
     return list(connection.from_arrow(pa.schema(numbered).empty_table()).types)
 
 
-def _rows(snapshot: Snapshot, names: list[str], targets: Sequence[Target]) -> Iterator[Rows]:
+def _rows(snapshot: Snapshot, names: list[str], targets: Sequence[Target]) -> Iterator[ViewRows]:
     """The rows of a view, in as few sources as can be; at least one, perhaps empty."""
     schema = snapshot.definition.spec.schema
     order = snapshot.definition.spec.order
@@ -218,21 +216,21 @@ def _rows(snapshot: Snapshot, names: list[str], targets: Sequence[Target]) -> It
                 together[within] += _sliced(batch)
         none = empty_batch(pa.schema([schema.field(name) for name in needed]))
         for within, batches in together.items() or [(None, [none])]:
-            yield Rows(within, pa.Table.from_batches(batches))
+            yield ViewRows(within, pa.Table.from_batches(batches))
     elif stores == {parquet.STORE} and (pin := _pin(snapshot)) is not None:
         # An object without rows, for DuckDB to hold the commit by, whose files must stay.
         none = empty_batch(pa.schema([schema.field(name) for name in names]))
-        yield Rows(None, Stream(none.schema, (snapshot, pin), lambda: iter([none])))
+        yield ViewRows(None, RowStream(none.schema, (snapshot, pin), lambda: iter([none])))
         paths: dict[Range | None, dict[str, None]] = defaultdict(dict)
         for shard, within in targets:
             paths[within][snapshot.path_of(shard.part.files["rows"].name)] = None
         for within, some in paths.items():
             listed = ", ".join(map(_path_text, some))
-            yield Rows(within, sql=f"read_parquet([{listed}], hive_partitioning = false)")
+            yield ViewRows(within, sql=f"read_parquet([{listed}], hive_partitioning = false)")
     else:
         columns = pa.schema([schema.field(name) for name in names])
-        yield Rows(
-            None, Stream(columns, snapshot, lambda: stream_targets(snapshot, targets, names))
+        yield ViewRows(
+            None, RowStream(columns, snapshot, lambda: stream_targets(snapshot, targets, names))
         )
 
 

@@ -9,7 +9,7 @@ is not understood here costs time and no rows.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -17,6 +17,7 @@ import pyarrow.types as pt
 
 from wavedex.errors import SchemaMismatch
 from wavedex.extras import require
+from wavedex.index.reading.asked import Asked
 from wavedex.index.reading.readable import stream_targets
 
 if TYPE_CHECKING:
@@ -24,19 +25,17 @@ if TYPE_CHECKING:
 
 BATCH_ROWS = 100_000
 """Rows of a frame where Polars does not say how many: as many as it asks for when it does."""
-Ends = tuple[int | None, int | None]
+Bounds = tuple[int | None, int | None]
 """The first ordinal that can count, and the first that cannot any more; None for no such."""
 _UNITS = {"Milliseconds": "ms", "Microseconds": "us", "Nanoseconds": "ns"}
 
 
-def make_frame(
-    snapshot: Snapshot, since: Any, until: Any, columns: Sequence[str] | None, expired: bool
-) -> Any:
+def make_frame(snapshot: Snapshot, asked: Asked) -> Any:
     """The lazy frame. Raises SchemaMismatch, MissingColumn, BadTime or PackageMissing."""
     polars, plugins = require("polars"), require("polars.io.plugins")
-    names = snapshot.names(columns)
+    names = snapshot.names(asked.columns)
     spec, time = snapshot.definition.spec, snapshot.definition.time
-    asked = snapshot.definition.slotting.bounds(since, until)
+    bounds = snapshot.definition.slotting.bounds(asked.since, asked.until)
     schema = pa.schema([spec.schema.field(name) for name in names])
     try:
         kinds = polars.from_arrow(schema.empty_table()).schema
@@ -50,13 +49,13 @@ def make_frame(
         wanted: list[str] | None, predicate: Any, rows_max: int | None, batch_rows: int | None
     ) -> Iterator[Any]:
         shown = names if wanted is None else wanted
-        ends = asked
+        ends = bounds
         # How many rows are read is said of rows before the predicate.
         if predicate is not None and rows_max is None and time is not None:
             told = ends_of(_tree(predicate, polars), time, spec.schema.field(time).type)
-            ends = _both(asked, told)
+            ends = _both(bounds, told)
         left = rows_max
-        targets = snapshot.targets_between(*ends, expired)
+        targets = snapshot.targets_between(*ends, asked.expired)
         for batch in stream_targets(snapshot, targets, list(dict.fromkeys(shown))):
             for at in range(0, batch.num_rows, batch_rows or BATCH_ROWS):
                 piece = batch.slice(at, batch_rows or BATCH_ROWS)
@@ -78,7 +77,7 @@ def _tree(predicate: Any, polars: Any) -> Any:
         return None
 
 
-def ends_of(tree: Any, column: str, time_type: pa.DataType) -> Ends:
+def ends_of(tree: Any, column: str, time_type: pa.DataType) -> Bounds:
     """Between which ordinals a predicate can be true, as far as it is understood.
 
     >>> tree = {
@@ -114,7 +113,7 @@ def ends_of(tree: Any, column: str, time_type: pa.DataType) -> Ends:
     return None, None
 
 
-_ENDS: dict[str, Callable[[int], Ends]] = {
+_ENDS: dict[str, Callable[[int], Bounds]] = {
     "Eq": lambda at: (at, at + 1),
     "Gt": lambda at: (at + 1, None),
     "GtEq": lambda at: (at, None),
@@ -142,7 +141,7 @@ def _ordinal(literal: Any, time_type: pa.DataType) -> int | None:
     return None
 
 
-def _both(one: Ends, other: Ends) -> Ends:
+def _both(one: Bounds, other: Bounds) -> Bounds:
     """What lies between both."""
     starts = [end for end in (one[0], other[0]) if end is not None]
     stops = [end for end in (one[1], other[1]) if end is not None]

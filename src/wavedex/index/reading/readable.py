@@ -20,6 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.files.opened import AT_ONCE_MAX
+from wavedex.index.reading.asked import Asked
 from wavedex.rows.codes import dictionary_of, shared_words
 from wavedex.store.blame import raise_blamed
 from wavedex.store.shard import Shard, shard_of_one
@@ -48,6 +49,12 @@ class Readable(ABC):
     with the row's own time. Both ends are included. `columns` chooses columns. `expired` also shows
     what a soft window still holds. `follow` fetches the whole records to which the entries point,
     one for each entry, and `columns` are then those of the records.
+
+    A lifetime index compares `since` and `until` with the insertion time of a row, and `expired`
+    shows rows that are over and still there. With `shorten`, it answers as if its windows were
+    shorter: by a duration, such as "4 minutes", where all are shorter by as much. Where it keeps
+    the times of the rows that an entry was made of (`spans`), or their positions (`counts`), by how
+    much each is shorter, by name. Raises BadDefinition where windows cannot be shortened.
     """
 
     @abstractmethod
@@ -62,40 +69,14 @@ class Readable(ABC):
         columns: Sequence[str] | None = None,
         expired: bool = False,
         follow: bool = False,
+        shorten: Any = None,
     ) -> pa.Table:
         """The entries of one key (IndexProbe, and TimedIndexProbe with `since` or `until`).
 
         COST: one look-up and one slice for each part that can have an answer.
         """
-        snapshot = self._current()
-        definition = snapshot.definition
-        key_type = definition.spec.key_type
-        plain = key_type.plain(key)
-        hashed = key_type.hash(plain)
-        number = shard_of_one(hashed, definition.shards)
-        targets = snapshot.targets(number, since, until, expired)
-        begun_ns = perf_counter_ns()
-        batches: list[pa.RecordBatch] = []
-        try:
-            if snapshot.cold_probes:
-                snapshot.seek(targets, [plain], [hashed])
-            for shard, within in targets:
-                try:
-                    found = shard.probe(plain, hashed, within)
-                except Exception as error:
-                    raise_blamed(shard, error)
-                if found is None:
-                    continue
-                if type(found) is list:
-                    batches += found
-                else:
-                    batches.append(found)
-        except FileNotFoundError as error:
-            newer = snapshot.renewed(error)
-            return Readable.probe(newer, key, since, until, columns, expired, follow)
-        if perf_counter_ns() - begun_ns > COLD_NS:
-            snapshot.note_slow_probe()
-        return snapshot.table(batches, columns, follow)
+        asked = Asked(since, until, columns, expired, follow, shorten)
+        return _probe(self._current().seen(shorten), key, asked)
 
     def probe_many(
         self,
@@ -105,15 +86,11 @@ class Readable(ABC):
         columns: Sequence[str] | None = None,
         expired: bool = False,
         follow: bool = False,
+        shorten: Any = None,
     ) -> pa.Table:
         """The entries of several keys in one table; a key that is given twice is answered once."""
-        snapshot = self._current()
-        try:
-            entries = snapshot.entries_of(keys, since, until, expired)
-        except FileNotFoundError as error:
-            newer = snapshot.renewed(error)
-            return Readable.probe_many(newer, keys, since, until, columns, expired, follow)
-        return snapshot.table(entries, columns, follow)
+        asked = Asked(since, until, columns, expired, follow, shorten)
+        return _probe_many(self._current().seen(shorten), keys, asked)
 
     def probe_range(
         self,
@@ -124,16 +101,17 @@ class Readable(ABC):
         columns: Sequence[str] | None = None,
         expired: bool = False,
         follow: bool = False,
+        shorten: Any = None,
     ) -> pa.Table:
         """The entries whose keys lie between two, both included."""
-        snapshot = self._current().held()
+        asked = Asked(since, until, columns, expired, follow, shorten)
+        snapshot = self._current().seen(shorten).held()
         key_type = snapshot.definition.spec.key_type
         least, most = key_type.plain(low), key_type.plain(high)
         batches = [
-            shard.probe_range(least, most, within)
-            for shard, within in snapshot.all_targets(since, until, expired)
+            shard.probe_range(least, most, within) for shard, within in snapshot.all_targets(asked)
         ]
-        return snapshot.table(batches, columns, follow)
+        return snapshot.table(batches, asked)
 
     def scan(
         self,
@@ -142,6 +120,7 @@ class Readable(ABC):
         columns: Sequence[str] | None = None,
         expired: bool = False,
         dictionaries: bool = False,
+        shorten: Any = None,
     ) -> pa.RecordBatchReader:
         """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch.
 
@@ -150,9 +129,9 @@ class Readable(ABC):
         a third with `wavedex.split_codes`. The schema of the reader says which columns these are. A
         column's dictionary is the same in all batches.
         """
-        snapshot = self._current().held()
+        snapshot = self._current().seen(shorten).held()
         names = snapshot.names(columns)
-        targets = snapshot.all_targets(since, until, expired)
+        targets = snapshot.all_targets(Asked(since, until, columns, expired))
         words = words_of(snapshot, [s for s, _ in targets], names) if dictionaries else {}
         fields = (snapshot.definition.schema.field(name) for name in names)
         schema = pa.schema(
@@ -174,6 +153,7 @@ class Readable(ABC):
         until: Any = None,
         columns: Sequence[str] | None = None,
         expired: bool = False,
+        shorten: Any = None,
     ) -> Any:
         """Make the window a view of that name in a DuckDB connection, and return it as a relation.
 
@@ -188,7 +168,8 @@ class Readable(ABC):
         """
         from wavedex.index.reading.duckdb_view import make_view
 
-        return make_view(self._current().held(), connection, name, since, until, columns, expired)
+        asked = Asked(since, until, columns, expired)
+        return make_view(self._current().seen(shorten).held(), connection, name, asked)
 
     def to_polars(
         self,
@@ -196,6 +177,7 @@ class Readable(ABC):
         until: Any = None,
         columns: Sequence[str] | None = None,
         expired: bool = False,
+        shorten: Any = None,
     ) -> Any:
         """The window as a lazy frame of Polars, which reads nothing until it is collected.
 
@@ -207,7 +189,8 @@ class Readable(ABC):
         """
         from wavedex.index.reading.polars_frame import make_frame
 
-        return make_frame(self._current().held(), since, until, columns, expired)
+        asked = Asked(since, until, columns, expired)
+        return make_frame(self._current().seen(shorten).held(), asked)
 
     def files(self, since: Any = None, until: Any = None) -> list[str]:
         """The paths, or URIs, of the files with the entries of a span of time, for other tools.
@@ -217,7 +200,7 @@ class Readable(ABC):
         files tells them from others. So do not take them for an answer, and ask with `scan`.
         """
         snapshot = self._current()
-        targets = snapshot.all_targets(since, until, False)
+        targets = snapshot.all_targets(Asked(since, until))
         names = (shard.part.files["rows"].name for shard, _ in targets)
         return [snapshot.path_of(name) for name in dict.fromkeys(names)]
 
@@ -233,6 +216,44 @@ class Readable(ABC):
         draining = {name: sub for name, sub in manifest.draining.items() if not sub.is_over}
         subs = {**manifest.indexes, **draining}
         return {name: sorted(sub.slots) for name, sub in subs.items()}
+
+
+def _probe(snapshot: Snapshot, key: Any, asked: Asked) -> pa.Table:
+    definition = snapshot.definition
+    key_type = definition.spec.key_type
+    plain = key_type.plain(key)
+    hashed = key_type.hash(plain)
+    number = shard_of_one(hashed, definition.shards)
+    targets = snapshot.targets(number, asked)
+    begun_ns = perf_counter_ns()
+    batches: list[pa.RecordBatch] = []
+    try:
+        if snapshot.cold_probes:
+            snapshot.seek(targets, [plain], [hashed])
+        for shard, within in targets:
+            try:
+                found = shard.probe(plain, hashed, within)
+            except Exception as error:
+                raise_blamed(shard, error)
+            if found is None:
+                continue
+            if type(found) is list:
+                batches += found
+            else:
+                batches.append(found)
+    except FileNotFoundError as error:
+        return _probe(snapshot.renewed(error), key, asked)
+    if perf_counter_ns() - begun_ns > COLD_NS:
+        snapshot.note_slow_probe()
+    return snapshot.table(batches, asked)
+
+
+def _probe_many(snapshot: Snapshot, keys: Iterable[Any], asked: Asked) -> pa.Table:
+    try:
+        entries = snapshot.entries_of(keys, asked)
+    except FileNotFoundError as error:
+        return _probe_many(snapshot.renewed(error), keys, asked)
+    return snapshot.table(entries, asked)
 
 
 def words_of(

@@ -16,12 +16,13 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.errors import BadKey, Damaged, MissingColumn
+from wavedex.errors import BadDefinition, BadKey, Damaged, MissingColumn
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import folder_of, manifest_name
 from wavedex.files.opened import Seek, disk_faults, finish, together, waits
 from wavedex.index.core.definition import Definition, Target, View
 from wavedex.index.core.description import describe
+from wavedex.index.reading.asked import Asked
 from wavedex.index.reading.pointers import follow as fetch_records
 from wavedex.index.reading.readable import Readable, call_all
 from wavedex.log.manifest import Manifest
@@ -180,8 +181,20 @@ class Snapshot(Readable):
             self._faults = faults
             self.cold_probes = COLD_PROBES
 
-    def targets(self, shard: int, since: Any, until: Any, expired: bool) -> list[Target]:
+    def seen(self, shorten: Any) -> Snapshot:
+        """What a query with shorter windows sees of it.
+
+        Raises BadTime, and BadDefinition where windows cannot be shortened.
+        """
+        if shorten is not None:
+            raise BadDefinition(
+                "shorten is for lifetime indexes. Leave it out, and use since for a shorter window."
+            )
+        return self
+
+    def targets(self, shard: int, asked: Asked) -> list[Target]:
         """Whom to ask of the parts of one shard number, and where in them an answer can lie."""
+        since, until, _, expired, _, _ = asked
         if since is None and until is None and not expired:
             return self._everything[shard]
         bounds = None
@@ -198,10 +211,10 @@ class Snapshot(Readable):
             self._selections[wanted] = found
         return found
 
-    def all_targets(self, since: Any, until: Any, expired: bool) -> list[Target]:
+    def all_targets(self, asked: Asked) -> list[Target]:
         """The targets of all shards."""
         shards = range(self.definition.shards)
-        return [target for shard in shards for target in self.targets(shard, since, until, expired)]
+        return [target for shard in shards for target in self.targets(shard, asked)]
 
     def targets_between(self, start: int | None, stop: int | None, expired: bool) -> list[Target]:
         """The targets of all shards for a range of ordinals."""
@@ -222,9 +235,7 @@ class Snapshot(Readable):
         key_type = self.definition.spec.key_type
         return key_type.distinct(key_type.array(keys))
 
-    def entries_of(
-        self, keys: Iterable[Any], since: Any, until: Any, expired: bool
-    ) -> list[pa.RecordBatch]:
+    def entries_of(self, keys: Iterable[Any], asked: Asked) -> list[pa.RecordBatch]:
         """The entries of several keys with all columns, hidden ones too. Raises BadKey.
 
         They come from every part that has any.
@@ -234,7 +245,7 @@ class Snapshot(Readable):
         calls: list[Callable[[], pa.RecordBatch]] = []
         seeks: list[Seek[None]] = []
         for number, (some, hashes) in split_keys(key_type, wanted, self.definition.shards).items():
-            targets = self.targets(number, since, until, expired)
+            targets = self.targets(number, asked)
             calls += [partial(shard.probe_many, some, hashes, within) for shard, within in targets]
             if self.cold_probes and len(some) < KEYS_MANY:
                 plains, numbers = [*map(key_type.reader(some), range(len(some)))], hashes.tolist()
@@ -245,16 +256,14 @@ class Snapshot(Readable):
         self.note_slow_probe()
         return found
 
-    def table(
-        self, batches: Sequence[pa.RecordBatch], columns: Sequence[str] | None, follow: bool
-    ) -> pa.Table:
+    def table(self, batches: Sequence[pa.RecordBatch], asked: Asked) -> pa.Table:
         """Answers as one table, with the columns asked for or with the records they point to."""
         table = pa.Table.from_batches(batches, self._schema)
-        if follow:
-            return fetch_records(self.definition, table, columns)
-        if columns is None and not self._hides_a_column:
+        if asked.follow:
+            return fetch_records(self.definition, table, asked.columns)
+        if asked.columns is None and not self._hides_a_column:
             return table
-        return table.select(self.names(columns))
+        return table.select(self.names(asked.columns))
 
     def names(self, columns: Sequence[str] | None) -> list[str]:
         """The columns that were asked for. Raises MissingColumn."""

@@ -21,8 +21,8 @@ from pyspark.sql.datasource import DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
 from wavedex.index.core.definition import Definition
-from wavedex.index.lifetime.snapshot import shortened
 from wavedex.index.opening import AnyIndex, open_index
+from wavedex.index.reading.asked import Asked
 from wavedex.index.reading.snapshot import Snapshot
 from wavedex.log.manifest import Manifest
 from wavedex.spark.held_commit import HeldCommit, hold_newest
@@ -87,12 +87,13 @@ class WindowReader(DataSourceReader):
 
     def _pieces(self, index: AnyIndex, manifest: Manifest, held: HeldCommit) -> list[WindowPiece]:
         wanted = self.wanted
+        asked = Asked(wanted.since, wanted.until, expired=wanted.expired)
         pieces = []
         for name in manifest.shown:
             for shard in self._shards(index.definition_at(manifest)):
                 piece = manifest.only(shard, name)
-                opened = shortened(index.at(piece), wanted.shorten)
-                targets = opened.targets(shard, wanted.since, wanted.until, wanted.expired)
+                opened = index.at(piece).seen(wanted.shorten)
+                targets = opened.targets(shard, asked)
                 if targets:
                     files = sum(len(target.part.files) for target, _ in targets)
                     pieces.append(WindowPiece(piece.to_bytes(), files, held))
@@ -111,7 +112,7 @@ class WindowReader(DataSourceReader):
         index = self._open()
         manifest = Manifest.from_bytes(partition.manifest, "a partition")
         with partition.held.reading(index):
-            snapshot = shortened(index.at(manifest), self.wanted.shorten)
+            snapshot = index.at(manifest).seen(self.wanted.shorten)
             for table in self._ask(snapshot):
                 yield from for_spark(table, self.schema)
 
