@@ -12,7 +12,7 @@ from cli_sales import rows_of
 
 import wavedex as wx
 from wavedex.cli import commands
-from wavedex.cli.rows import Rows
+from wavedex.cli.rows import RowAnswer
 
 COMMANDS = ["run", "probe", "scan", "inspect", "plan", "append", "verify", "vacuum", "tune"]
 
@@ -97,7 +97,7 @@ def test_an_interrupt_anywhere_is_130(run, sales, monkeypatch):
     def interrupted(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Rows, "write", interrupted)
+    monkeypatch.setattr(RowAnswer, "write", interrupted)
     result = run("scan", sales)
     assert (result.exit_code, result.output) == (130, "")
 
@@ -106,7 +106,7 @@ def test_an_error_of_the_operating_system_is_said_in_a_line(run, sales, monkeypa
     def refused(*_):
         raise PermissionError(13, "Permission denied", "/secret")
 
-    monkeypatch.setattr(Rows, "write", refused)
+    monkeypatch.setattr(RowAnswer, "write", refused)
     result = run("scan", sales)
     assert (result.exit_code, result.output) == (1, "/secret: Permission denied.\n")
 

@@ -76,11 +76,11 @@ def append(
     idx = open_index(index)
     if zone is not None:
         check_zone(zone)
-    said = Said(slot, now, arrived or [])
+    said = Timing(slot, now, arrived or [])
     return _TAKEN[kind_of(idx).name](idx, files, Texts(null, zone), said)
 
 
-class Said(NamedTuple):
+class Timing(NamedTuple):
     """What was said of the time of rows."""
 
     slot: str | None
@@ -92,7 +92,7 @@ class Said(NamedTuple):
 
 
 def _append_each(
-    idx: AnyIndex, files: Sequence[Path], texts: Texts, said: Said
+    idx: AnyIndex, files: Sequence[Path], texts: Texts, said: Timing
 ) -> Iterator[Answer]:
     """Append files one after the other to a wave index."""
     idx = cast(wavedex.WaveIndex, idx)
@@ -104,7 +104,7 @@ def _append_each(
 
 
 def _append_together(
-    idx: AnyIndex, files: Sequence[Path], texts: Texts, said: Said
+    idx: AnyIndex, files: Sequence[Path], texts: Texts, said: Timing
 ) -> Iterator[Answer]:
     """Refresh a lifetime index with all files."""
     idx = cast(wavedex.LifetimeIndex, idx)

@@ -23,7 +23,7 @@ from wavedex.cli.options import (
     chosen_format,
     column_names,
 )
-from wavedex.cli.rows import Rows
+from wavedex.cli.rows import RowAnswer
 
 
 def probe(
@@ -49,7 +49,7 @@ def probe(
     kind: Formats = None,
     as_json: RowsAsJson = False,
     limit: Limit = LIMIT_ROWS,
-) -> Rows:
+) -> RowAnswer:
     """Look up the rows of one key, or of all keys between two, oldest first."""
     chosen = chosen_format(kind, as_json)
     idx = find_asked(index, commit, shorten, check)
@@ -65,7 +65,7 @@ def probe(
         found = found.sort_by(time)
     if wanted is not None:
         found = found.select(wanted)
-    return Rows(found.to_reader(), chosen, limit)
+    return RowAnswer(found.to_reader(), chosen, limit)
 
 
 def _with_time(columns: list[str] | None, time: str | None) -> list[str] | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -19,15 +19,12 @@ from wavedex.cli.output import console_for
 from wavedex.cli.values import csv_column, json_column, json_text
 from wavedex.show.words import printable
 
-if TYPE_CHECKING:
-    pass
-
 SLICE_ROWS = 8_192
 """This many rows become Python objects at a time: a batch of a scan can be a whole shard."""
 
 
 @dataclass(frozen=True)
-class Rows:
+class RowAnswer:
     """Rows as the answer of a command."""
 
     reader: pa.RecordBatchReader

@@ -23,7 +23,7 @@ from wavedex.cli.options import (
     chosen_format,
     column_names,
 )
-from wavedex.cli.rows import Rows
+from wavedex.cli.rows import RowAnswer
 from wavedex.cli.sql import querying
 
 
@@ -43,16 +43,16 @@ def scan(
     kind: Formats = None,
     as_json: RowsAsJson = False,
     limit: Limit = LIMIT_ROWS,
-) -> Iterator[Rows]:
+) -> Iterator[RowAnswer]:
     """Read all rows that live, or ask SQL of them."""
     chosen = chosen_format(kind, as_json)
     idx = find_asked(index, commit, shorten, check)
     asked = (since, until, column_names(columns), expired)
     if sql is None:
-        yield Rows(idx.scan(*asked), chosen, limit)
+        yield RowAnswer(idx.scan(*asked), chosen, limit)
         return
     with querying(lambda connection: idx.to_duckdb(connection, "entries", *asked), sql) as answer:
-        yield Rows(answer, chosen, limit)
+        yield RowAnswer(answer, chosen, limit)
 
 
 COMMANDS: dict[Callable[..., Any], str] = {

@@ -31,7 +31,7 @@ CHART_HEIGHT = 10
 
 
 @dataclass(frozen=True)
-class Sized:
+class SchemeSize:
     """What one scheme would hold."""
 
     scheme: Scheme
@@ -87,19 +87,21 @@ def sized_scheme(
     return scheme_of(name, window, indexes, **options)
 
 
-def measure_sizes(schemes: Sequence[Scheme], sizes: Sequence[int]) -> list[Sized]:
+def measure_sizes(schemes: Sequence[Scheme], sizes: Sequence[int]) -> list[SchemeSize]:
     """What each of the schemes would hold. Raises BadDefinition."""
-    return [Sized(one, size_ratio(one, sizes), list(slot_sizes(one, sizes))) for one in schemes]
+    return [
+        SchemeSize(one, size_ratio(one, sizes), list(slot_sizes(one, sizes))) for one in schemes
+    ]
 
 
-def show_sizes(found: Sequence[Sized], plot: Path | None) -> Answer:
+def show_sizes(found: Sequence[SchemeSize], plot: Path | None) -> Answer:
     """What was found; it is drawn to a file too, if there is one."""
     if plot is not None:
         _draw(found, plot)
     return Answer([one.to_json() for one in found], partial(_print, found))
 
 
-def _print(found: Sequence[Sized], console: Console) -> None:
+def _print(found: Sequence[SchemeSize], console: Console) -> None:
     from rich.table import Table
 
     table = Table(header_style="bold")
@@ -121,7 +123,7 @@ def _print(found: Sequence[Sized], console: Console) -> None:
         console.print(line, markup=False, no_wrap=True)
 
 
-def _chart(found: Sequence[Sized], width: int) -> list[str]:
+def _chart(found: Sequence[SchemeSize], width: int) -> list[str]:
     if len(found) > 1:
         names = len({one.scheme.name for one in found}) > 1
         values = {
@@ -142,7 +144,7 @@ def _chart(found: Sequence[Sized], width: int) -> list[str]:
     return [*lines, f"slots {slots[0].slot:,} to {slots[-1].slot:,}: {legend}"]
 
 
-def _draw(found: Sequence[Sized], path: Path) -> None:
+def _draw(found: Sequence[SchemeSize], path: Path) -> None:
     def over_slots(axes: Any) -> None:
         (one,) = found
         slots = [slot for slot in one.slots if slot.slot >= one.scheme.window]
@@ -173,7 +175,7 @@ def _draw(found: Sequence[Sized], path: Path) -> None:
     save_plot(path, over_slots if len(found) == 1 else over_indexes, (6.4, 3.6))
 
 
-def _title(found: Sequence[Sized]) -> str:
+def _title(found: Sequence[SchemeSize]) -> str:
     first = found[0].scheme
     if len(found) > 1:
         return f"What schemes hold at most (W = {first.window})"

@@ -14,7 +14,6 @@ import pyarrow as pa
 from wavedex.errors import BadDefinition, WavedexError
 from wavedex.index.core.definition import Definition
 from wavedex.index.kinds import DEFAULT, KINDS
-from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.pipelines import index_options
 from wavedex.pipelines.places import is_missing, is_uri, lies_in, place_of
 from wavedex.pipelines.toml_tables import TomlNotes, did_you_mean, nearest
@@ -165,7 +164,7 @@ def _find_index(notes: TomlNotes, path: str | None) -> tuple[Definition | None, 
 
 
 def _check_kind_of_stream(notes: TomlNotes, stream: dict[str, Any], kind: str | None) -> None:
-    if kind != LifeDefinition.kind:
+    if kind is None or KINDS[kind].has_watermark:
         return
     for key in ("delay", "dead_letters"):
         if key in stream and not notes.doubts(("stream", key)):

@@ -21,9 +21,8 @@ from typing import Protocol
 
 from wavedex.engine.change import Change
 from wavedex.errors import GapTooLarge
-from wavedex.index.core import delivery
 from wavedex.index.core.arrival import Arriving, Bring
-from wavedex.index.core.delivery import Delivery
+from wavedex.index.core.delivery import Delivery, Holder
 from wavedex.index.core.turns import Turn, check_turn
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.counted import Counted, at_instant, count_seen, follow
@@ -44,7 +43,7 @@ class Seen:
     """The largest position in each counted window."""
 
 
-class Holder(delivery.Holder, Protocol):
+class LifeHolder(Holder, Protocol):
     """A lifetime index, as far as what gets in must know one."""
 
     @property
@@ -59,7 +58,7 @@ class Holder(delivery.Holder, Protocol):
         """What commits to it."""
 
 
-def update(index: Holder, rows: Delivery, now: int, counted: Counted | None) -> Refreshed:
+def update(index: LifeHolder, rows: Delivery, now: int, counted: Counted | None) -> Refreshed:
     """Refresh the index at an instant.
 
     `counted` says how far streams have come, where windows are counted. Raises RefreshBackwards,
@@ -68,7 +67,7 @@ def update(index: Holder, rows: Delivery, now: int, counted: Counted | None) -> 
     return _update(rows.working(index), rows, now, lambda manifest: counted)
 
 
-def update_by_rows(index: Holder, rows: Delivery, now: int) -> Refreshed:
+def update_by_rows(index: LifeHolder, rows: Delivery, now: int) -> Refreshed:
     """The same where only the rows say how far streams have come."""
     index = rows.working(index)
     with _looked_at(index, rows) as seen:
@@ -80,7 +79,7 @@ def update_by_rows(index: Holder, rows: Delivery, now: int) -> Refreshed:
         return _update(index, rows, now, counted)
 
 
-def append(index: Holder, rows: Delivery) -> Refreshed:
+def append(index: LifeHolder, rows: Delivery) -> Refreshed:
     """Refresh the index with rows that say what the time is.
 
     Raises GapTooLarge and what bringing and writing raise.
@@ -93,7 +92,7 @@ def append(index: Holder, rows: Delivery) -> Refreshed:
             return _take(index.writer, manifest, arriving, seen, sources)
 
 
-def feed(index: Holder, rows: Delivery, turn: Turn) -> Refreshed:
+def feed(index: LifeHolder, rows: Delivery, turn: Turn) -> Refreshed:
     """Take one batch of a stream.
 
     Raises AnotherStream, StreamOutOfStep and what `append` raises.
@@ -112,7 +111,7 @@ def feed(index: Holder, rows: Delivery, turn: Turn) -> Refreshed:
 
 
 def _update(
-    index: Holder, rows: Delivery, now: int, counted: Callable[[Manifest], Counted | None]
+    index: LifeHolder, rows: Delivery, now: int, counted: Callable[[Manifest], Counted | None]
 ) -> Refreshed:
     def at(manifest: Manifest) -> At:
         definition = index.definition_at(manifest)
@@ -127,7 +126,7 @@ def _update(
 
 
 @contextmanager
-def _looked_at(index: Holder, rows: Delivery) -> Iterator[Seen | None]:
+def _looked_at(index: LifeHolder, rows: Delivery) -> Iterator[Seen | None]:
     """What rows say of time, where windows are counted.
 
     Otherwise None, and the rows are asked once they are there.
@@ -146,7 +145,7 @@ def _looked_at(index: Holder, rows: Delivery) -> Iterator[Seen | None]:
             yield Seen(found[0], dict(zip(counts, found[1:], strict=True)))
 
 
-def _bring_seen(index: Holder, rows: Delivery, seen: Seen | None) -> Bring:
+def _bring_seen(index: LifeHolder, rows: Delivery, seen: Seen | None) -> Bring:
     """Bring rows that say themselves what the time is."""
 
     def at(manifest: Manifest) -> At:

@@ -30,6 +30,8 @@ another to see what has come since, or use `wavedex.spark.view`.
 
 from __future__ import annotations
 
+from typing import cast
+
 import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
@@ -42,7 +44,7 @@ from pyspark.sql.types import StructType
 
 from wavedex.errors import BadDefinition
 from wavedex.files.address import files_at
-from wavedex.index.kinds import find_kind
+from wavedex.index.kinds import find_kind, kind_of
 from wavedex.index.opening import open_index
 from wavedex.index.wave.changes import change_schema
 from wavedex.index.wave.index import WaveIndex
@@ -173,12 +175,12 @@ class WavedexSource(DataSource):
     def _wave(self) -> WaveIndex:
         """The index whose changes are asked for. Raises BadDefinition if it is of another kind."""
         index = open_index(self.path)
-        if not isinstance(index, WaveIndex):
+        if not kind_of(index).has_changes:
             raise BadDefinition(
                 f"{self.path} is no wave index, and only those tell what changed. "
                 "Leave out the option changes."
             )
-        return index
+        return cast(WaveIndex, index)
 
 
 def _check_mode(overwrite: bool) -> None:
