@@ -7,6 +7,8 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
+from kit import fixtures
+
 settings.register_profile(
     "fixed",
     derandomize=True,
@@ -26,3 +28,8 @@ def _only_what_is_new_is_looked_through_for_garbage():
     """
     gc.collect()
     gc.freeze()
+
+
+for _name, _each in vars(fixtures).items():
+    if type(_each).__name__ == "FixtureFunctionDefinition":
+        globals()[_name] = _each

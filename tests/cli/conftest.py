@@ -1,8 +1,8 @@
 import pytest
-from cli_sales import SCHEMA, slot_of, table_of
 from typer.testing import CliRunner
 
 import wavedex as wx
+from kit.cli_sales import SCHEMA, slot_of, table_of
 from wavedex.cli import app
 
 

@@ -5,9 +5,9 @@ from decimal import Decimal
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_sales import SCHEMA, noon, rows_of, slot_of, table_of
 
 import wavedex as wx
+from kit.cli_sales import SCHEMA, noon, rows_of, slot_of, table_of
 
 CSV = """user,at,amount,price,tag
 007,2026-01-01T13:00:00+01:00,1,0.25,ff

@@ -3,9 +3,9 @@ import re
 
 import pyarrow as pa
 import pytest
-from cli_sales import SCHEMA, table_of
 
 import wavedex as wx
+from kit.cli_sales import SCHEMA, table_of
 from wavedex.show.signs import BLOCKS, axis, bar
 from wavedex.show.wave import WavePicture
 

@@ -11,9 +11,9 @@ import re
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from cli_calls import CALLS, SCHEMA, call, create, fill, living, minute, table_of
 
 import wavedex as wx
+from kit.cli_calls import CALLS, SCHEMA, call, create, fill, living, minute, table_of
 
 
 @pytest.fixture(scope="session")

@@ -3,13 +3,13 @@
 import json
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 
+from kit.paths import DOCS
 from wavedex.plan import METHODS, SCHEMES, grid, grid_table, plan_table, scheme
 
-PAGE = Path(__file__).parents[2] / "docs" / "lifetimes-plans.md"
+PAGE = DOCS / "lifetimes-plans.md"
 
 
 def planned(run, *args):

@@ -5,9 +5,9 @@ import shutil
 
 import pyarrow as pa
 import pytest
-from cli_sales import SCHEMA, noon, rows_of
 
 import wavedex as wx
+from kit.cli_sales import SCHEMA, noon, rows_of
 
 
 def lines(result):

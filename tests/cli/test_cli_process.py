@@ -8,9 +8,9 @@ from importlib.metadata import version
 
 import pyarrow as pa
 import pytest
-from cli_sales import rows_of
 
 import wavedex as wx
+from kit.cli_sales import rows_of
 from wavedex.cli import commands
 from wavedex.cli.rows import RowAnswer
 

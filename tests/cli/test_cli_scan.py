@@ -5,9 +5,9 @@ from collections import Counter
 
 import pyarrow as pa
 import pytest
-from cli_sales import rows_of, table_of
 
 import wavedex as wx
+from kit.cli_sales import rows_of, table_of
 from wavedex.cli import rows as cli_rows
 
 

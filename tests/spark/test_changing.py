@@ -6,8 +6,8 @@ Readers notice them.
 from __future__ import annotations
 
 import pytest
-from spark_rows import create, frame_of, rows, scanned
 
+from kit.spark_rows import create, frame_of, rows, scanned
 from wavedex import spark as wxs
 from wavedex.errors import ConcurrentWrite
 from wavedex.index.core.staged import gather, stage

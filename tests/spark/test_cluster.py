@@ -19,9 +19,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyspark
 import pytest
-from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
+from kit.spark_processes import Process, processes, python, wait_until
 from wavedex.files.local import Files
 from wavedex.log.manifest import Log
 

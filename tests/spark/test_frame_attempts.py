@@ -10,9 +10,8 @@ import subprocess
 import sys
 from pathlib import Path
 
-import attempts_child
-from spark_rows import create, scanned, unnamed
-
+from kit import attempts_child
+from kit.spark_rows import create, scanned, unnamed
 from wavedex.testing.oracle import same_rows
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
-from spark_rows import SCHEMA, create, frame_of, rows, scanned, state
 
 import wavedex as wx
+from kit.spark_rows import SCHEMA, create, frame_of, rows, scanned, state
 from wavedex.errors import NullKeys, SchemaMismatch
 from wavedex.log.manifest import Log
 from wavedex.testing.oracle import same_rows

@@ -13,9 +13,9 @@ from pathlib import Path
 import pyarrow as pa
 import pyspark.sql.functions as sf
 import pytest
-from spark_rows import SCHEMA, create, frame_of, rows, state, unnamed
 
 import wavedex as wx
+from kit.spark_rows import SCHEMA, create, frame_of, rows, state, unnamed
 from wavedex import spark as wxs
 from wavedex.errors import (
     BadTime,

@@ -14,9 +14,9 @@ import pyarrow.parquet as pq
 import pyspark.sql.functions as sf
 import pytest
 from pyspark.sql import SparkSession
-from spark_rows import collected, create, frame_of, scanned
 
 import wavedex as wx
+from kit.spark_rows import collected, create, frame_of, scanned
 from wavedex import spark as wxs
 from wavedex.errors import NullKeys, SchemaMismatch
 from wavedex.pipelines.pipeline import read_pipeline

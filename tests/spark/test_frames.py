@@ -6,9 +6,9 @@ from dataclasses import replace
 
 import pyarrow as pa
 import pytest
-from spark_rows import SCHEMA, create, frame_of, rows, scanned, state, unnamed
 
 import wavedex as wx
+from kit.spark_rows import SCHEMA, create, frame_of, rows, scanned, state, unnamed
 from wavedex import spark as wxs
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.spark.sessions import BATCH_ROWS

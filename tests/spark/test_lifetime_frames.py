@@ -11,11 +11,11 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import spark_rows
-from spark_lives import COUNTED, Lives, create, lives, positions, table
-from spark_rows import frame_of, scanned, state, unnamed
 
 import wavedex as wx
+from kit import spark_rows
+from kit.spark_lives import COUNTED, Lives, create, lives, positions, table
+from kit.spark_rows import frame_of, scanned, state, unnamed
 from wavedex import errors
 from wavedex import spark as wxs
 from wavedex.testing.oracle import same_rows

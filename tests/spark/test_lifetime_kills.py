@@ -11,10 +11,10 @@ import signal
 from pathlib import Path
 
 from pyspark.sql import SparkSession
-from spark_lives import Lives, create, lives, table
-from spark_processes import DEADLINE_S, processes, python
-from spark_rows import Source, scanned, unnamed
 
+from kit.spark_lives import Lives, create, lives, table
+from kit.spark_processes import DEADLINE_S, processes, python
+from kit.spark_rows import Source, scanned, unnamed
 from wavedex import spark as wxs
 from wavedex.testing.oracle import same_rows
 

@@ -11,10 +11,10 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-import spark_rows
-from spark_lives import Lives, lives, table
 
 import wavedex as wx
+from kit import spark_rows
+from kit.spark_lives import Lives, lives, table
 from wavedex.errors import BadPipeline, GapTooLarge, LifetimeTooLong
 from wavedex.pipelines.pipeline import IndexPart, Pipeline, read_pipeline
 from wavedex.plan.grids.methods import METHODS

@@ -11,12 +11,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-import spark_rows
 from pyspark.sql import DataFrame
-from spark_lives import COUNTED, Lives, create, lives, positions, table
-from spark_rows import collected, frame_of, scanned, state, unnamed
 
 import wavedex as wx
+from kit import spark_rows
+from kit.spark_lives import COUNTED, Lives, create, lives, positions, table
+from kit.spark_rows import collected, frame_of, scanned, state, unnamed
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.testing.oracle import same_rows
 

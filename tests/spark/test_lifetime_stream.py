@@ -10,13 +10,13 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-import spark_rows
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from spark_lives import COUNTED, SCHEMA, Lives, create, lives, positions, table
-from spark_rows import Source, scanned, state, unnamed
 
 import wavedex as wx
+from kit import spark_rows
+from kit.spark_lives import COUNTED, SCHEMA, Lives, create, lives, positions, table
+from kit.spark_rows import Source, scanned, state, unnamed
 from wavedex import spark as wxs
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.testing.oracle import same_rows

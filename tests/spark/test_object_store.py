@@ -5,15 +5,15 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pyarrow as pa
 import pytest
 
 import wavedex as wx
+from kit.paths import KIT
 from wavedex import spark as wxs
 
-SERVER = Path(__file__).parents[1] / "remote" / "s3_server.py"
+SERVER = KIT / "s3_server.py"
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64())])
 
 

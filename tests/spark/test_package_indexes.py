@@ -9,9 +9,9 @@ import datetime as dt
 
 import pyarrow as pa
 import pytest
-from postgresql_server import Server, missing
 
 import wavedex as wx
+from kit.postgresql_server import Server, missing
 from wavedex import spark as wxs
 from wavedex.engine.techniques import TECHNIQUES
 

@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_rows import collected, create, frame_of, rows
 
 import wavedex as wx
+from kit.spark_rows import collected, create, frame_of, rows
 from wavedex import spark as wxs
 from wavedex.errors import BadTime, MissingColumn, NotAnIndex, SchemaMismatch
 from wavedex.testing.oracle import same_rows

@@ -15,9 +15,19 @@ import pyspark.sql.functions as sf
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from spark_rows import SCHEMA, Source, collected, create, frame_of, rows, scanned, state, unnamed
 
 import wavedex as wx
+from kit.spark_rows import (
+    SCHEMA,
+    Source,
+    collected,
+    create,
+    frame_of,
+    rows,
+    scanned,
+    state,
+    unnamed,
+)
 from wavedex import spark as wxs
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.errors import StreamOutOfStep

@@ -13,9 +13,9 @@ import pyarrow as pa
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
-from spark_rows import SCHEMA, collected, create, rows, scanned
 
 import wavedex as wx
+from kit.spark_rows import SCHEMA, collected, create, rows, scanned
 from wavedex.log.manifest import Log
 from wavedex.testing.oracle import same_rows
 

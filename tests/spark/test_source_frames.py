@@ -13,9 +13,9 @@ from typing import NoReturn
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_rows import collected, create, rows, scanned
 
 import wavedex as wx
+from kit.spark_rows import collected, create, rows, scanned
 from wavedex import spark as wxs
 from wavedex.errors import CommitGone, DiskFailed
 from wavedex.files.local import Files

@@ -14,9 +14,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_rows import collected, create, rows, scanned
 
 import wavedex as wx
+from kit.spark_rows import collected, create, rows, scanned
 from wavedex.errors import BadDefinition, BadKey
 from wavedex.log.manifest import Manifest
 from wavedex.spark.source.data_source import WavedexSource

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 from pyspark.sql.types import StructType
-from spark_rows import Source, create, rows
 
 import wavedex as wx
+from kit.spark_rows import Source, create, rows
 from wavedex.errors import BadDefinition
 from wavedex.spark.source.data_source import WavedexSource
 from wavedex.spark.types import spark_schema

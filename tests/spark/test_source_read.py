@@ -12,9 +12,9 @@ from typing import Any
 import pyarrow as pa
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from spark_rows import collected, create, rows, scanned
 
 import wavedex as wx
+from kit.spark_rows import collected, create, rows, scanned
 from wavedex.spark.types import spark_schema
 from wavedex.testing.oracle import same_rows
 

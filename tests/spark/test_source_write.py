@@ -14,9 +14,9 @@ import pyspark.sql.functions as sf
 import pytest
 from pyspark.errors import StreamingQueryException
 from pyspark.sql import DataFrame, SparkSession
-from spark_rows import Source, create, frame_of, rows, scanned, state, unnamed
 
 import wavedex as wx
+from kit.spark_rows import Source, create, frame_of, rows, scanned, state, unnamed
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.names import LOCK
 from wavedex.testing.oracle import same_rows

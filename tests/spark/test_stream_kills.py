@@ -23,10 +23,10 @@ from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from matrix import RUNS_ALL
-from spark_processes import Process, processes, python, wait_until
 
 import wavedex as wx
+from kit.matrix import RUNS_ALL
+from kit.spark_processes import Process, processes, python, wait_until
 from wavedex.files.local import Files
 from wavedex.log.manifest import Log
 

@@ -1,0 +1,147 @@
+"""The documentation is true.
+
+Its examples run, its links lead somewhere, its pictures are the planners' own.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import re
+import subprocess
+import sys
+import urllib.parse
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from kit.paths import ROOT
+
+PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+PICTURE_BYTES_MAX = 60_000
+
+_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+_FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+
+
+def name_of(page: Path) -> str:
+    return str(page.relative_to(ROOT))
+
+
+def examples_of(page: Path) -> str:
+    """The examples of a page, which follow one another."""
+    return "\n".join(_PYTHON.findall(page.read_text(encoding="utf-8")))
+
+
+def load(name: str) -> ModuleType:
+    """A script that lies among the pages."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    # A dataclass looks its own module up by name while it is being made.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "docs")
+        patch.setitem(sys.modules, name, module)
+        spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def draw() -> ModuleType:
+    return load("draw")
+
+
+@pytest.mark.parametrize("page", [*filter(examples_of, PAGES)], ids=name_of)
+def test_the_examples_of_a_page_run(page: Path, tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", examples_of(page)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_readme_has_an_example():
+    assert _PYTHON.search((ROOT / "README.md").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_every_relative_link_leads_to_a_file(page: Path):
+    text = _FENCED.sub("", page.read_text(encoding="utf-8"))
+    targets = [urllib.parse.urlsplit(target) for target in _LINK.findall(text)]
+    local = [target.path for target in targets if not target.scheme and target.path]
+    missing = [path for path in local if not (page.parent / urllib.parse.unquote(path)).exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_a_page_has_one_title_and_no_open_fence(page: Path):
+    text = page.read_text(encoding="utf-8")
+    assert text.startswith("# ")
+    assert text.endswith("\n")
+    assert text.count("\n```") % 2 == 0
+    assert len(re.findall(r"^# ", _FENCED.sub("", text), re.MULTILINE)) == 1
+
+
+def test_the_pictures_are_what_the_planners_make_now(draw):
+    made = {**draw.pictures(), **load("draw_grids").pictures()}
+    # Those of the page on performance are made from measurements, which no test repeats.
+    ours = (path for path in draw.PICTURES.iterdir() if not path.name.startswith("performance-"))
+    kept = {path.name: path.read_text(encoding="utf-8") for path in ours}
+    assert kept == made, "run: python docs/draw.py and python docs/draw_grids.py"
+    assert all(len(svg.encode()) < PICTURE_BYTES_MAX for svg in made.values())
+
+
+def test_the_table_of_work_is_what_the_planners_compute_now(draw):
+    page = draw.PAGE.read_text(encoding="utf-8")
+    assert draw.BEGIN in page
+    assert page == draw.page_with_table(page), "run: python docs/draw.py"
+
+
+def test_every_scheme_and_technique_is_described_and_shown():
+    from wavedex.engine.techniques import TECHNIQUES
+    from wavedex.plan import SCHEMES
+
+    page = (ROOT / "docs" / "schemes.md").read_text(encoding="utf-8")
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    for name in SCHEMES:
+        assert f"\n## {name}: " in page
+        assert f"(pictures/{name}.svg)" in page
+    for name in (*SCHEMES, *TECHNIQUES):
+        assert f"`{name}`" in page
+        assert f"`{name}`" in readme
+
+
+def test_every_method_and_partition_of_lifetimes_is_described():
+    from wavedex.plan import METHODS
+    from wavedex.plan.grids.partition import PARTITIONS
+
+    page = (ROOT / "docs" / "lifetimes.md").read_text(encoding="utf-8")
+    for name in (*METHODS, *PARTITIONS):
+        assert f"`{name}`" in page
+
+
+def test_the_commands_in_the_readme_are_those_of_the_command_line():
+    from typer.main import get_command
+
+    from wavedex.cli import app
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^wavedex (\w+) ", readme, re.MULTILINE))
+    assert shown == set(get_command(app).commands)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name_of)
+def test_no_line_of_prose_is_longer_than_100_columns(page: Path):
+    long, is_free = [], False
+    for number, line in enumerate(page.read_text(encoding="utf-8").splitlines(), start=1):
+        if line.lstrip().startswith("```") or line.startswith("<!-- "):
+            is_free = not is_free
+        # Tables, and what is shown as it is or filled in, have the length that they have.
+        elif len(line) > 100 and not is_free and not line.lstrip().startswith("|"):
+            long.append(number)
+    assert not long

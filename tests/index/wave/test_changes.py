@@ -1,0 +1,226 @@
+"""Between two commits, exactly the rows that entered the window and those that left it.
+
+What stayed is not looked at.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+
+import pyarrow as pa
+import pytest
+
+import wavedex as wx
+from kit.stream_oracle import EVERY, SCHEMA, StreamOracle, bag, rows, table
+from kit.stream_walk import Walk
+from wavedex.engine.techniques import TECHNIQUES
+from wavedex.files.local import Files
+from wavedex.log.manifest import Log, Manifest
+
+WINDOW, MAX_GAP, STEPS = 4, 5, 18
+CASES = [(scheme, update) for scheme in ("wata", "rata", "del") for update in TECHNIQUES]
+
+
+@pytest.fixture(autouse=True)
+def no_waiting_for_the_disk(monkeypatch):
+    monkeypatch.setattr("os.fsync", lambda descriptor: None)
+
+
+def make(path, **options) -> wx.WaveIndex:
+    options = {"window": WINDOW, "indexes": 2, "max_gap": MAX_GAP, "keep_commits": 200, **options}
+    return wx.WaveIndex.create(path, SCHEMA, key="k", time="t", slot=EVERY, **options)
+
+
+def balance(changes: pa.Table) -> Counter:
+    """The rows with the number by which each became more, or less."""
+    found: Counter = Counter()
+    for row in changes.to_pylist():
+        assert row["_change"] in (1, -1)
+        found[row["k"], row["t"], row["v"]] += row["_change"]
+    return Counter({row: count for row, count in found.items() if count})
+
+
+def entries(index: wx.WaveIndex, since: int | None, until: int | None = None) -> list[tuple]:
+    """The changes themselves: the time of each row, and its sign."""
+    found = index.changes(since, until).read_all().to_pylist()
+    return sorted((row["t"], row["_change"]) for row in found)
+
+
+def newest(index: wx.WaveIndex) -> int:
+    return index.describe()["commit"]
+
+
+def log_of(index: wx.WaveIndex) -> Log:
+    return Log(Files(index.path))
+
+
+# -- against the dictionary ------------------------------------------------------------------------
+
+
+class KeepingWalk(Walk):
+    """Looks on after each step, so that no more may be cleared away than what was seen."""
+
+    def vacuum(self) -> None:
+        self.index.vacuum(self.random.choice([10, 20]))
+
+
+@pytest.mark.parametrize(("scheme", "update"), CASES)
+def test_the_changes_add_up_to_the_window(tmp_path, scheme, update):
+    seed = zlib.crc32(f"changes {scheme} {update}".encode())
+    index = make(tmp_path / "x", scheme=scheme, update=update, shards=1 + seed % 2, first_room=1)
+    walk = KeepingWalk(index, StreamOracle(WINDOW, MAX_GAP), seed)
+    reader = wx.open(tmp_path / "x")
+    before, sum_so_far, operations = 0, Counter(), Counter()
+    for _ in range(STEPS):
+        walk.step()
+        after = newest(index)
+        step = balance(reader.changes(before).read_all())
+        sum_so_far.update(step)
+        assert min(sum_so_far.values(), default=0) >= 0
+        assert +sum_so_far == bag(walk.oracle.rows())
+        assert +sum_so_far == balance(reader.changes(None).read_all())
+        by_commit = Counter()
+        for commit in range(before + 1, after + 1):
+            alone = reader.changes(commit - 1, commit).read_all()
+            assert set(alone["_commit"].to_pylist()) <= {commit}
+            operation = log_of(index).read(commit).operation
+            operations[operation] += 1
+            assert not (alone.num_rows and operation == "prepare")
+            by_commit.update(balance(alone))
+        assert {row: n for row, n in by_commit.items() if n} == step
+        before = after
+    assert operations["feed"]
+    assert operations["seal"]
+    assert operations["prepare"] or (scheme != "rata" and update != "runs")
+
+
+# -- what a commit changed -------------------------------------------------------------------------
+
+
+def test_a_change_has_the_columns_of_the_schema_its_sign_and_its_commit(tmp_path):
+    index = make(tmp_path / "x", window=2)
+    for slot in (10, 11, 12):
+        index.append(rows(slot * EVERY))
+    last = newest(index)
+    found = index.changes(0)
+    assert found.schema.names == ["k", "t", "v", "_change", "_commit"]
+    table_of_all = found.read_all()
+    assert table_of_all.schema.field("_change").type == pa.int32()
+    commits = {row["t"]: row["_commit"] for row in table_of_all.to_pylist() if row["_change"] > 0}
+    assert list(commits) == [100, 110, 120]
+    assert sorted(commits.values()) == list(commits.values())
+    assert entries(index, 0) == [(100, -1), (100, 1), (110, 1), (120, 1)]
+    assert entries(index, None) == [(110, 1), (120, 1)]
+    assert entries(index, None, commits[100]) == [(100, 1)]
+    assert set(index.changes(None).read_all()["_commit"].to_pylist()) == {last}
+    assert entries(index, last) == entries(index, last, last) == []
+
+
+@pytest.mark.parametrize("scheme", ["wata", "reindex++", "del"])
+@pytest.mark.parametrize("update", TECHNIQUES)
+def test_an_amendment_is_its_new_rows_alone_though_files_are_written_anew(tmp_path, scheme, update):
+    index = make(tmp_path / "x", scheme=scheme, update=update)
+    for slot in (10, 11, 12, 13, 14):
+        index.append(rows(*range(slot * EVERY, slot * EVERY + 6)))
+    before = newest(index)
+    # One row that is there already, twice more, and a new one; and the same in a slot of another
+    # sub-index.
+    index.amend(rows(113, 113, 119, 142))
+    assert entries(index, before, before + 1) == [(113, 1), (113, 1), (119, 1), (142, 1)]
+    assert entries(index, before) == entries(index, before, before + 1)
+    again = newest(index)
+    index.amend(rows(113))
+    assert entries(index, again) == [(113, 1)]
+    assert entries(index, before) == [(113, 1), (113, 1), (113, 1), (119, 1), (142, 1)]
+
+
+@pytest.mark.parametrize("update", TECHNIQUES)
+def test_rows_of_a_stream_enter_once_and_sealing_their_slot_is_no_change(tmp_path, update):
+    index = make(tmp_path / "x", update=update, window=2)
+    index.feed(rows(100, 100, 111), stream="s", number=0, delay=0)
+    first = newest(index)
+    index.feed(rows(111, 124), stream="s", number=1, delay=0)
+    assert entries(index, 0, first) == [(100, 1), (100, 1), (111, 1)]
+    assert entries(index, first) == [(111, 1), (124, 1)]
+    second = newest(index)
+    index.feed(rows(100, 130), stream="s", number=2, delay=0)
+    assert entries(index, second) == [(100, -1), (100, -1), (130, 1)]
+    third = newest(index)
+    index.feed(rows(100, 130), stream="s", number=2, delay=0)
+    assert newest(index) == third
+
+
+# -- what is not looked at -------------------------------------------------------------------------
+
+
+class CountingFiles(Files):
+    """Notes which files are opened for reading."""
+
+    def __init__(self, root) -> None:
+        super().__init__(root)
+        self.opened: set[str] = set()
+        self.bytes = 0
+
+    def open(self, ref):
+        self.opened.add(ref.name)
+        self.bytes += ref.bytes
+        return super().open(ref)
+
+
+def files_of(manifest: Manifest, slot: int) -> set[str]:
+    return {
+        file.name
+        for sub in manifest.shown.values()
+        for part in sub.parts
+        if slot in part.shown
+        for file in part.files.values()
+    }
+
+
+@pytest.mark.parametrize("scheme", ["del", "wata", "rata"])
+@pytest.mark.parametrize("update", TECHNIQUES)
+def test_only_files_of_slots_that_entered_or_left_are_opened(tmp_path, scheme, update):
+    wide, slots = 12, range(10, 30)
+    index = make(tmp_path / "x", scheme=scheme, update=update, window=wide, indexes=6)
+    seen = {}
+    for slot in slots:
+        index.append(rows(*range(slot * EVERY, slot * EVERY + 9)))
+        seen[slot] = newest(index)
+    files = CountingFiles(tmp_path / "x")
+    reader = wx.open(tmp_path / "x", surroundings=wx.Surroundings(files=lambda _: files))
+    log = log_of(index)
+    for slot in (25, 28, 29):
+        before, after = seen[slot - 1], seen[slot]
+        files.opened.clear()
+        files.bytes = 0
+        assert len(entries(reader, before, after)) == 18
+        # The slot that entered, in the commit in which it did; a later merge of it is no change.
+        entering = files_of(log.read(before + 1), slot)
+        leaving = files_of(log.read(before), slot - wide)
+        assert files.opened == entering | leaving
+        everything = log.read(after).files.values()
+        assert files.bytes < sum(file.bytes for file in everything) / 2
+    files.opened.clear()
+    index.feed(table([]), stream="s", number=0, delay=0)
+    assert entries(reader, seen[29]) == []
+    assert not files.opened
+
+
+def test_of_a_slot_that_grew_by_a_run_only_the_run_is_opened(tmp_path):
+    index = make(tmp_path / "x", update="runs", shards=1)
+    index.append(rows(95))
+    files = CountingFiles(tmp_path / "x")
+    reader = wx.open(tmp_path / "x", surroundings=wx.Surroundings(files=lambda _: files))
+    log = log_of(index)
+    for number in range(5):
+        before = newest(index)
+        index.feed(rows(101, 102), stream="s", number=number, delay=50)
+        index.amend(rows(96))
+        files.opened.clear()
+        assert entries(reader, before) == [(96, 1), (101, 1), (102, 1)]
+        fed, amended = (
+            set(log.read(before + n).files) - set(log.read(before + n - 1).files) for n in (1, 2)
+        )
+        assert len(fed) == len(amended) == 2
+        assert files.opened == fed | amended

@@ -1,0 +1,1 @@
+"""What tests share: rows, oracles, walks, servers. No test is in here."""
