@@ -4,11 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: help setup demo test lint format types bench bench-quick clean
+.PHONY: help setup demo check rest test nightly lint format types bench bench-quick clean
 
 help:
 	@echo "make demo         set up and index a year of real flights"
+	@echo "make check        lint, types, and every test that needs neither Spark nor a server nor much time"
 	@echo "make test         set up and run every test; make test T=tests/plan runs some"
+	@echo "make rest         the tests that make check leaves out"
+	@echo "make nightly      every test, each crash on every kind of disk, many new examples"
 	@echo "make setup        only set up $(VENV)"
 	@echo "make lint         check style, formatting and the import layers"
 	@echo "make format       format the code"
@@ -30,14 +33,28 @@ $(READY): pyproject.toml constraints.txt
 demo: setup
 	@$(BIN)/python demo/flights.py
 
-# In memory where there is room: the tests sync thousands of files, and what a crash leaves is tested with disks that
-# forget what was not synced.
-test: setup
+# In memory where there is room: the tests sync thousands of files, and what a crash leaves is tested
+# with disks that forget what was not synced.
+define in_memory
 	@free=$$(df -Pk /dev/shm 2>/dev/null | awk 'NR == 2 { print $$4 }'); \
 	test "$${free:-0}" -gt 8000000 && below=/dev/shm || below=$${TMPDIR:-/tmp}; \
 	scratch=$$(mktemp -d "$$below/wavedex-XXXXXX") && chmod 755 "$$scratch" && \
-	{ TMPDIR=$$scratch $(BIN)/python -m pytest -n 2 --dist worksteal $(T); status=$$?; \
+	{ TMPDIR=$$scratch $(BIN)/python -m pytest -n 2 --dist worksteal $(1); status=$$?; \
 	  rm -rf "$$scratch"; exit $$status; }
+endef
+
+check: lint types
+	$(call in_memory,-m "not spark and not server and not crash and not slow" $(T))
+
+rest: setup
+	$(call in_memory,-m "spark or server or crash or slow" $(T))
+
+test: setup
+	$(call in_memory,$(T))
+
+nightly: export WAVEDEX_TESTS = all
+nightly: setup
+	$(call in_memory,$(T))
 
 lint: setup
 	$(BIN)/ruff check .

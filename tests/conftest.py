@@ -1,4 +1,10 @@
-"""Every run of the tests is the same: Hypothesis draws from fixed seeds and has no database."""
+"""What holds for every test: how Hypothesis draws, and which marks a test has.
+
+A run is the same run each time: Hypothesis draws from fixed seeds, few examples, and keeps no
+database. With WAVEDEX_TESTS=all it draws anew each time, many more, and prints what failed.
+
+Marks say what a test needs, so that it can be left out: `spark`, `server`, `crash` and `slow`.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +13,55 @@ import gc
 import pytest
 from hypothesis import HealthCheck, settings
 
-from kit import fixtures
-
-settings.register_profile(
-    "fixed",
-    derandomize=True,
-    database=None,
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+from kit.fixtures import (
+    anywhere,
+    moto,
+    place,
+    remote,
+    s3,
+    s3_server,
+    server,
+    shared,
+    small_row_groups,
+    spark,
+    subtree,
 )
-settings.load_profile("fixed")
+from kit.matrix import RUNS_ALL
+from kit.paths import ROOT
+
+__all__ = [
+    "anywhere", "moto", "place", "remote", "s3", "s3_server", "server", "shared",
+    "small_row_groups", "spark", "subtree",
+]  # fmt: skip
+
+_SHARED = {
+    "database": None,
+    "deadline": None,
+    "print_blob": True,
+    "suppress_health_check": [HealthCheck.too_slow, HealthCheck.data_too_large],
+}
+settings.register_profile("fixed", derandomize=True, **_SHARED)
+settings.register_profile("nightly", max_examples=1_000, **_SHARED)
+settings.load_profile("nightly" if RUNS_ALL else "fixed")
+
+_SERVERS = {"server", "s3_server", "moto", "s3"}
+_SLOW = ("tests/bench", "tests/examples")
+"""Folders of tests that run whole programs."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what needs Spark, a server or a crash; what is only slow is marked where it stands."""
+    for item in items:
+        folder = item.path.relative_to(ROOT).as_posix()
+        asked = set(getattr(item, "fixturenames", ()))
+        if "spark" in asked or folder.startswith("tests/spark"):
+            item.add_marker(pytest.mark.spark)
+        if asked & _SERVERS or "[s3" in item.name or "[moto" in item.name:
+            item.add_marker(pytest.mark.server)
+        if "crash" in item.name or "kill" in item.name:
+            item.add_marker(pytest.mark.crash)
+        if folder.startswith(_SLOW):
+            item.add_marker(pytest.mark.slow)
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -28,8 +72,3 @@ def _only_what_is_new_is_looked_through_for_garbage():
     """
     gc.collect()
     gc.freeze()
-
-
-for _name, _each in vars(fixtures).items():
-    if type(_each).__name__ == "FixtureFunctionDefinition":
-        globals()[_name] = _each

@@ -25,10 +25,12 @@ def modules_after(code: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+@pytest.mark.slow
 def test_importing_wavedex_imports_nothing_heavy():
     assert not modules_after("import wavedex") & set(HEAVY)
 
 
+@pytest.mark.slow
 def test_using_an_index_imports_neither_spark_nor_numba_nor_polars(tmp_path):
     code = f"""
 import pyarrow as pa, wavedex as wx
@@ -55,6 +57,7 @@ wx.open("file://" + {str(tmp_path)!r} + "/x").probe(1)
     assert "pyarrow.fs" not in modules_after(code)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("form", "imported"), [("arrow", set()), ("parquet", {"pyarrow.parquet"})])
 def test_parquet_is_imported_only_to_read_an_index_that_is_kept_in_it(tmp_path, form, imported):
     schema = pa.schema([("k", pa.int64()), ("v", pa.dictionary(pa.int32(), pa.string()))])
@@ -71,6 +74,7 @@ assert idx.scan(1, columns=["v"]).read_all().num_rows == 2
     assert "pyarrow.parquet" not in modules_after("import wavedex")
 
 
+@pytest.mark.slow
 def test_neither_writing_nor_reading_imports_pandas_by_the_back_door(tmp_path):
     # Arrow looks for pandas when it makes an array of Python's values or of NumPy's, so the rows
     # come from a file.

@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 import wavedex as wx
 
 
@@ -38,6 +40,7 @@ def test_migrate_drains_where_it_is_asked_to_and_inspect_draws_it(run, filled):
     assert about["promise"]["transition_slots"] >= 1
 
 
+@pytest.mark.slow
 def test_migrate_refuses_what_cannot_be(run, filled):
     result = run("migrate", filled, "--indexes", 17)
     assert (result.exit_code, result.stdout) == (1, "")

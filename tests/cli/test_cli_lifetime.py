@@ -438,6 +438,7 @@ def test_migrate_changes_method_grid_and_partition(run, mine):
     wx.open(mine).verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "code", "why"),
     [

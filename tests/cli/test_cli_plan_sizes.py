@@ -213,6 +213,7 @@ def test_spread_goes_to_those_that_take_it(run, file):
     assert found[1] != plain[1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("indexes", ["2", "2,3"])
 def test_sizes_are_drawn_to_files(run, file, tmp_path, indexes):
     args = ["plan", "wata", "--window", 3, "--indexes", indexes, "--sizes", file, "--plot"]

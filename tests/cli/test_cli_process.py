@@ -46,6 +46,7 @@ def test_an_error_is_its_message_alone_on_standard_error(tmp_path):
     assert err == f"{raised.value}\n"
 
 
+@pytest.mark.slow
 def test_a_failed_query_leaves_nothing_but_its_message(sales):
     code, out, err = finish("scan", sales, "--sql", "select colour from entries")
     assert (code, out) == (1, b"")
@@ -53,6 +54,7 @@ def test_a_failed_query_leaves_nothing_but_its_message(sales):
     assert "leaked" not in err
 
 
+@pytest.mark.slow
 def test_wrong_usage_exits_with_2():
     code, out, err = finish("probe", "--colour")
     assert (code, out) == (2, b"")
@@ -66,6 +68,7 @@ def test_arrow_on_standard_output_is_a_stream_that_arrow_reads(sales):
     assert sorted(row["amount"] for row in rows) == sorted(row["amount"] for row in rows_of(7))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["json", "csv", "arrow"])
 def test_a_reader_that_goes_away_ends_the_command_quietly(sales, kind):
     process = start("scan", sales, "--sql", "from range(20_000_000)", "--format", kind)
@@ -76,6 +79,7 @@ def test_a_reader_that_goes_away_ends_the_command_quietly(sales, kind):
     process.stderr.close()
 
 
+@pytest.mark.slow
 def test_an_interrupt_ends_the_command_quietly(sales, tmp_path):
     started = tmp_path / "started.csv"
     endless = "select count(*) from range(1_000_000_000_000) where hash(range) = 7"

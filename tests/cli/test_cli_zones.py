@@ -54,6 +54,7 @@ def beginning(path):
     return wx.open(path).probe("early").column("at").to_pylist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["rows.csv", "rows.jsonl", "rows.parquet"])
 @pytest.mark.parametrize("zone", ZONES)
 @pytest.mark.parametrize("kind", KINDS)

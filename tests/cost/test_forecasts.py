@@ -71,6 +71,7 @@ class CountingDisk(Files):
             type(self).written += count
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_what_is_told_to_be_written_was_handed_to_the_disk(tmp_path, update, monkeypatch):
     monkeypatch.setattr(CountingDisk, "written", 0)
@@ -85,6 +86,7 @@ def test_what_is_told_to_be_written_was_handed_to_the_disk(tmp_path, update, mon
     assert sum(done["written_bytes"] for done in index.describe()["work"]) == CountingDisk.written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "update", "format_", "keys"), WAVES)
 def test_appends_and_preparations_write_what_was_foretold(tmp_path, scheme, update, format_, keys):
     index = wx.WaveIndex.create(
@@ -98,6 +100,7 @@ def test_appends_and_preparations_write_what_was_foretold(tmp_path, scheme, upda
     is_foretold(index, slot)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [FEW, MANY])
 @pytest.mark.parametrize("method", METHODS)
 def test_refreshes_write_what_was_foretold(tmp_path, method, keys):

@@ -53,6 +53,7 @@ def draw() -> ModuleType:
     return load("draw")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [*filter(examples_of, PAGES)], ids=name_of)
 def test_the_examples_of_a_page_run(page: Path, tmp_path):
     done = subprocess.run(

@@ -75,6 +75,7 @@ def unsynced(done):
     return left
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_every_file_is_synced_before_the_manifest_that_names_it_appears(tmp_path, method):
     life, disk = create(tmp_path / "index", method)

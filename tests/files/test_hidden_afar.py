@@ -73,6 +73,7 @@ def test_nobody_is_shown_a_row_that_is_hidden_and_everybody_all_others(afar):
     assert same_rows(shown, seconds_of(hidden))
 
 
+@pytest.mark.slow
 def test_rows_that_are_hidden_afar_cannot_be_retracted_again_and_go_in_the_end(afar):
     opened, hidden = afar
     with pytest.raises(wx.errors.RowNotThere):
@@ -84,6 +85,7 @@ def test_rows_that_are_hidden_afar_cannot_be_retracted_again_and_go_in_the_end(a
     assert not opened().scan().read_all().num_rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("since", "until"), [(3, 3), (2, 4), (6, None), (None, 0)])
 def test_a_stretch_of_the_rows_of_one_key_is_found_among_several(subtree, since, until):
     """Of text that lies outside the stretch nothing was fetched."""

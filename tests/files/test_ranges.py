@@ -126,6 +126,7 @@ KEYS_OF_TYPES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", KEYS_OF_TYPES)
 @pytest.mark.parametrize("nested", [False, True])
 def test_keys_and_columns_of_any_type_are_found_afar(subtree, name, nested):

@@ -43,6 +43,7 @@ from wavedex.testing.oracle import Oracle, same_rows
 # -- answers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scheme", "update"), [("wata", "runs"), ("rata", "packed-shadow"), ("reindex++", "runs")]
 )
@@ -105,6 +106,7 @@ def test_other_engines_read_an_index_wherever_it_lies(remote, form):
     assert sorted(frame.collect()["v"]) == expected
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", UPDATES)
 def test_the_files_are_the_same_byte_for_byte_wherever_they_lie(request, tmp_path, update):
     found = []
@@ -180,6 +182,7 @@ def test_a_reader_whose_files_vanish_half_way_looks_again(remote):
         overtake = writer.vacuum
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
 def test_a_probe_whose_files_vanish_half_way_looks_again(remote, kind):
     for ask in (

@@ -358,6 +358,7 @@ def test_a_put_that_is_sent_again_is_not_taken_for_another_writers(s3):
     assert unnamed_files(Place("s3", str), address) == set()
 
 
+@pytest.mark.slow
 def test_a_commit_that_the_store_never_answers_is_looked_up(s3):
     address = s3.uri("bucket/lost.wx")
     index = filled(Place("s3", str), address, 1, 2)
@@ -374,6 +375,7 @@ def test_a_commit_that_the_store_never_answers_is_looked_up(s3):
     assert same_rows(answers(index), oracle_of(1, 2, 3, 4).rows())
 
 
+@pytest.mark.slow
 def test_a_commit_of_which_nobody_can_say_whether_it_was_made_keeps_its_files(s3):
     address, place = s3.uri("bucket/unknown.wx"), Place("s3", str)
     index = filled(place, address, 1, 2)

@@ -56,6 +56,7 @@ def test_changes_whose_files_go_while_they_are_read_say_so(tmp_path, update):
         slow.read_all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 @pytest.mark.parametrize("keep", [1, 2, 5])
 def test_writes_keep_as_many_commits_as_the_index_was_created_for(tmp_path, update, keep):

@@ -89,6 +89,7 @@ def reads_of_an_append(path, **options) -> tuple[int, int]:
     return counts[0], max(counts[1:])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("few", "many"),
     [

@@ -24,6 +24,7 @@ def stepped(planner, state, slots):
     return state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), KINDS)
 @settings(max_examples=120, deadline=None, database=None, derandomize=True)
 @given(st.data())
@@ -105,6 +106,7 @@ def test_the_sizes_of_a_fold_reach_the_planner():
     assert seen == [(11, 5), (12, 0), (13, 7)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_ten_thousand_slots_fold_to_a_plan_of_one_layout(name, options):
     planner = scheme(name, 30, 4, **options)

@@ -143,6 +143,7 @@ def test_the_content_of_rows_does_not_depend_on_their_order(rows, random):
     assert content_of(hash_rows(batch_of(rows))) == content_of(hash_rows(batch_of(shuffled)))
 
 
+@pytest.mark.slow
 @given(st.lists(row, max_size=6), st.lists(row, max_size=6))
 def test_contents_can_be_added_and_taken_away(some, others):
     one, two = (content_of(hash_rows(batch_of(rows))) for rows in (some, others))

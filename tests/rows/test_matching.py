@@ -64,6 +64,7 @@ def check(one: pa.RecordBatch, other: pa.RecordBatch, sides: list[list[str]]) ->
             seen[row] += 1
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @pytest.mark.parametrize("name", COLUMNS)
 @given(data=st.data())

@@ -98,6 +98,7 @@ def slot_of(slots: Slotting, ordinal: int) -> int:
 # --- rows to slots
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ZONES)
 @settings(deadline=None, max_examples=60)
 @given(data=st.data())
@@ -128,6 +129,7 @@ def test_calendar_slots_of_instants_equal_those_of_the_oracle(
         assert slot_of(slots, slots.start(slot) - 1) < slot
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("column", [*PER_SECOND, "date32", "date64"])
 @settings(deadline=None, max_examples=60)
 @given(
@@ -268,6 +270,7 @@ def test_no_rows_have_no_slots() -> None:
 # --- since and until
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("zone", ZONES)
 @settings(deadline=None, max_examples=40)
 @given(data=st.data())

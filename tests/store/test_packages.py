@@ -76,11 +76,13 @@ def small_pieces(monkeypatch):
 # -- every scheme ---------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "update"), CASES)
 def test_every_scheme_runs_on_sqlite(tmp_path, scheme, update):
     walk(create(tmp_path / "x", "sqlite", scheme, update), every=2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "update"), TOY)
 def test_every_scheme_runs_on_a_package_that_only_builds(tmp_path, scheme, update):
     walk(create(tmp_path / "x", "jsonl", scheme, update), every=4)
@@ -99,6 +101,7 @@ def test_a_package_that_only_builds_is_not_added_to(tmp_path, update):
         create(tmp_path / "x", "jsonl", "wata", update)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", HOW)
 def test_a_stream_fills_and_leaves_the_delta(tmp_path, way):
     check_stream(tmp_path / "x", **HOW[way])
@@ -112,6 +115,7 @@ def test_an_amendment_is_among_the_changes(tmp_path, way):
 # -- types -----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", ["in-place", "runs"])
 @pytest.mark.parametrize("kind", KEY_TYPES)
 def test_keys_of_every_type_are_found_and_sort_as_ours_do(tmp_path, kind, update):
@@ -144,6 +148,7 @@ def test_what_sqlite_cannot_keep_is_refused_before_there_is_a_file(tmp_path, col
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_more_columns_than_sqlite_has_are_refused(tmp_path):
     schema = pa.schema([pa.field(f"c{place}", pa.int8()) for place in range(2100)])
     with pytest.raises(errors.BadDefinition, match="fewer columns"):

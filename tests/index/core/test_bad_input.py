@@ -133,6 +133,7 @@ BATCHES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 @pytest.mark.parametrize("name", BATCHES)
 def test_a_bad_batch_is_refused_by_name_and_nothing_changes(tmp_path, name, update):
@@ -171,6 +172,7 @@ AMENDMENTS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 @pytest.mark.parametrize("name", AMENDMENTS)
 def test_a_bad_amendment_is_refused_by_name_and_nothing_changes(tmp_path, name, update):
@@ -439,6 +441,7 @@ def damaged_copies(path: Path, name: str) -> Iterator[str]:
     (path / name).write_bytes(whole)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["wata", "reindex++"])
 @pytest.mark.parametrize("way", WAYS)
 def test_verify_names_every_file_that_is_cut_off_or_gone(tmp_path, way, scheme):
@@ -455,6 +458,7 @@ def test_verify_names_every_file_that_is_cut_off_or_gone(tmp_path, way, scheme):
     wx.open(tmp_path / "x").verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_file_that_is_cut_off_or_gone_is_called_damaged_when_it_is_read(tmp_path, way):
     filled(tmp_path / "x", **WAYS[way])
@@ -521,6 +525,7 @@ print("END")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["rows", "heap", "directory", "manifest"])
 @pytest.mark.parametrize("way", [*TECHNIQUES, "runs in parquet"])
 def test_verify_finds_a_flipped_bit_wherever_it_changes_an_answer(tmp_path, way, kind):
@@ -555,6 +560,7 @@ def append_with_little_room(path: Path, room_bytes: int, rows: list[dict]) -> st
     return "done"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "scheme"),
     [
@@ -633,6 +639,7 @@ for slot in range(int(sys.argv[2]), 500):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_a_real_disk_that_is_full_leaves_an_index_that_answers(tmp_path, update):
     disk = tmp_path / "disk"
@@ -690,6 +697,7 @@ for act in (
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_an_index_in_a_folder_that_cannot_be_written_to_is_read_and_refuses_to_change(
     shared, update
@@ -720,6 +728,7 @@ with Files(sys.argv[1]).lock("lock"):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_a_second_writer_is_refused_while_another_process_writes(tmp_path, update):
     index = filled(tmp_path / "x", update=update)

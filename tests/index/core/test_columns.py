@@ -111,6 +111,7 @@ def make(path, schema: pa.Schema, way: str = "runs", **more: Any) -> wx.WaveInde
     return wx.WaveIndex.create(path, schema, key="k", **options, **WAYS[way])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "way", "scheme"),
     [
@@ -207,6 +208,7 @@ def test_columns_can_be_chosen_in_every_kind_of_question(tmp_path, way):
             ask(columns=["v", "nobody"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [*TECHNIQUES, "runs in parquet"])
 @pytest.mark.parametrize("scheme", ["wata", "del"])
 def test_without_a_time_column_the_slot_is_given_and_never_seen(tmp_path, way, scheme):
@@ -262,6 +264,7 @@ TIMES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", [*TECHNIQUES, "runs in parquet"])
 @pytest.mark.parametrize("name", TIMES)
 def test_time_columns_of_every_type_are_cut_into_slots(tmp_path, name, way):

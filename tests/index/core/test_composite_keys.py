@@ -71,6 +71,7 @@ batches = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=8)
 @given(
@@ -139,6 +140,7 @@ TYPES = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", TYPES)
 def test_columns_of_any_key_type_can_be_combined(tmp_path, name, way):
@@ -178,6 +180,7 @@ def spark_hash(row: tuple, types: list[pa.DataType]) -> int:
     return seed
 
 
+@pytest.mark.slow
 @given(
     st.lists(
         st.tuples(

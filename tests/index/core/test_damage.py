@@ -34,6 +34,7 @@ ROUNDS = 1
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MAKERS)
 def test_damage_is_answered_rightly_or_called_damaged_and_never_made_to_look_good(tmp_path, case):
     # In a process of its own, for Arrow may not survive what is in a damaged file.
@@ -59,6 +60,7 @@ def change_a_value(path: Path) -> None:
     raise AssertionError("no file has the number")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WAVE_WRITES)
 @pytest.mark.parametrize("case", ["packed", "runs", "contiguous", "shadow", "chained"])
 def test_a_value_that_was_changed_on_the_disk_never_gets_a_good_checksum(tmp_path, case, name):
@@ -110,6 +112,7 @@ def test_a_staged_part_is_checked_before_its_rows_are_copied(tmp_path):
 # -- the definition and manifests ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "edit",
     [{"window": 6}, {"window": 4}, {"shards": 1}, {"shards": 3}, {"key": "v"}, {"late": "drop"}],
@@ -222,6 +225,7 @@ def test_text_that_is_none_is_not_handed_out_by_an_index_that_is_checked(tmp_pat
         wx.open(tmp_path / "x", check=True, commit=wx.open(tmp_path / "x").commits[-1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", MAKERS)
 def test_an_index_that_is_checked_answers_as_it_does_unchecked(tmp_path, case):
     MAKERS[case](tmp_path / "x")
@@ -278,6 +282,7 @@ except wx.errors.WavedexError as error:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("what", "advice"),
     [("index", "ulimit -n"), ("parts", "ulimit -n"), ("memory", "let go of snapshots")],

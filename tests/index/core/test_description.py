@@ -25,6 +25,7 @@ def filled(path, slots=20, rows=2_000, **options):
     return index
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", ["packed-shadow", "runs"])
 @pytest.mark.parametrize("name", PLAIN)
 def test_what_is_written_is_what_was_foretold(tmp_path, name, update):

@@ -75,6 +75,7 @@ def decoded(reader):
     return sorted(map(tuple, zip(*(column.to_pylist() for column in plain), strict=True)), key=repr)
 
 
+@pytest.mark.slow
 def test_columns_of_few_values_come_as_dictionaries_and_the_rows_are_the_same(tmp_path):
     index = filled(tmp_path / "x")
     schema = index.scan(dictionaries=True).schema
@@ -102,6 +103,7 @@ def test_small_parts_are_encoded_as_they_are_read(tmp_path, update, rows):
     assert decoded(reader) == decoded(index.scan())
 
 
+@pytest.mark.slow
 def test_a_large_part_without_codes_leaves_the_column_as_it_is(tmp_path):
     index = filled(tmp_path / "x", days=3, format="parquet")
     assert index.scan(dictionaries=True).schema == SCHEMA
@@ -130,6 +132,7 @@ def test_wrong_codes_are_found(tmp_path):
         index.verify()
 
 
+@pytest.mark.slow
 def test_a_code_means_the_same_in_all_batches(tmp_path):
     # Each day has a label more than the one before, and its own order of them.
     index = filled(tmp_path / "x", days=6, shards=2, indexes=3)
@@ -155,6 +158,7 @@ def test_columns_whose_parts_have_too_many_words_together_stay_as_they_are(tmp_p
     assert decoded(index.scan(dictionaries=True)) == decoded(index.scan())
 
 
+@pytest.mark.slow
 def test_codes_and_words_make_the_rows_again(tmp_path):
     index = filled(tmp_path / "x")
     coded, words = wx.split_codes(index.scan(dictionaries=True))
@@ -188,6 +192,7 @@ def test_a_dictionary_that_changes_is_refused():
         coded.read_all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["arrow", "parquet"])
 def test_a_scan_that_copies_in_the_background_has_the_same_rows(tmp_path, monkeypatch, kind):
     index = filled(tmp_path / "x", days=7, rows=5_000, format=kind)

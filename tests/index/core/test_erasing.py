@@ -44,6 +44,7 @@ def naming(path: Path) -> list[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "scheme"),
     [

@@ -85,6 +85,7 @@ def rename_one(path, place, name):
     forge(path, lambda body: [*named_files(body)][place].update(name=name))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_name_in_a_manifest_leads_out(made, outside, tmp_path, kind):
     path = copy_of(made, kind, tmp_path)
@@ -121,6 +122,7 @@ def test_a_name_in_an_earlier_commit_leads_out_as_little(made, outside, tmp_path
     assert tree(outside) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", ["data", "log", "staged"])
 @pytest.mark.parametrize("kind", ["everything", "in place", "sqlite in place", "lifetimes"])
 def test_a_folder_that_is_a_link_is_not_followed(made, outside, tmp_path, kind, part):
@@ -139,6 +141,7 @@ def test_a_folder_that_is_a_link_is_not_followed(made, outside, tmp_path, kind, 
     assert tree(outside) == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 def test_no_file_that_is_a_link_is_followed(made, outside, tmp_path, kind):
     path = copy_of(made, kind, tmp_path)

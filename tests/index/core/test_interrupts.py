@@ -94,6 +94,7 @@ def check_survivor(path: Path, rows: list[Any]) -> None:
     assert any(same_rows(found, expected) for expected in rows)
 
 
+@pytest.mark.slow
 def test_an_interrupt_before_any_change_to_the_disk_ends_the_write(case, tmp_path, unheard):
     old, write, rows = case
     shutil.copytree(old, tmp_path / "counted")

@@ -207,6 +207,7 @@ def comparable(value):
     return value.astimezone(UTC) if isinstance(value, dt.datetime) and value.tzinfo else value
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "way", "scheme"),
     in_turn(["wata", "del"], KINDS, [*TECHNIQUES, "runs in parquet"]),

@@ -53,6 +53,7 @@ lists = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.sampled_from(WORDS
 documents = st.lists(st.tuples(lists, st.integers(0, 9)), min_size=1, max_size=5)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("position", ["place", None])
 @pytest.mark.parametrize("way", WAYS)
 @settings(max_examples=6)

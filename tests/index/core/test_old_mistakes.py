@@ -77,6 +77,7 @@ def test_a_probe_result_of_one_row_never_changes_under_its_holder(tmp_path):
     assert not [(b, t.to_pylist()) for t, b in held if t.to_pylist() != b][:1]
 
 
+@pytest.mark.slow
 def test_a_scan_that_is_read_later_answers_for_its_own_commit(tmp_path):
     idx = make(tmp_path / "x", update="in-place", scheme="del", first_room=1, shards=1, indexes=1)
     held = []

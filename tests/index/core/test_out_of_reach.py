@@ -71,6 +71,7 @@ for ask in (
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("folder", "mode"), [("data", 0o000), ("data", 0o644), ("log", 0o644), ("", 0o644)], ids=ascii
 )

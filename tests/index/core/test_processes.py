@@ -224,6 +224,7 @@ def create(path: Path, update: str, **how) -> wx.WaveIndex:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_readers_beside_a_writer_see_the_window_of_some_commit_whole(tmp_path, update):
     create(tmp_path / "x", update)
@@ -297,6 +298,7 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_the_window_of_its_last_com
     index.verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["del", "wata", "reindex+"])
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_a_snapshot_in_another_process_survives_writes_and_vacuums(tmp_path, update, scheme):

@@ -34,6 +34,7 @@ def make(path: Path, scheme: str = "wata", way: str = "runs", roots: int = 3, sl
     return index, oracle, disks
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", [name for name in SCHEMES if not SCHEMES[name].needs])
 @pytest.mark.parametrize("way", WAYS)
 def test_answers_are_the_same_and_every_disk_has_its_share(tmp_path, scheme, way):

@@ -40,6 +40,7 @@ def bring(index: wx.WaveIndex, table: pa.Table, attempt: str):
     return lambda manifest: nullcontext(gather(index.definition, received))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("way", "scheme"),
     [

@@ -96,6 +96,7 @@ def test_since_and_until_without_a_zone_are_local_and_others_are_instants(
     assert hours(dt.date(2026, 6, 11), None) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("time", [AWARE, LOCAL])
 @pytest.mark.parametrize("zone", ZONES)
 def test_now_is_read_as_all_times_are(tmp_path, zone, time):

@@ -44,6 +44,7 @@ steps = st.lists(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_whatever_the_rates_do_the_answers_are_those_of_a_plain_list(tmp_path, method):
     @seed(7)
@@ -85,6 +86,7 @@ def test_whatever_the_rates_do_the_answers_are_those_of_a_plain_list(tmp_path, m
     walk()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_at_a_steady_rate_what_is_over_is_gone_and_few_sub_indexes_are_touched(tmp_path, method):
     life = create(tmp_path / "index", method, (2, 4), shards=1)
@@ -123,6 +125,7 @@ def test_rates_that_break_the_bound_widen_the_range_rather_than_leave_a_row_behi
     assert set(done.expires) == {"I1", "I2", "I3", "I4"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_whose_guess_has_passed_live_on_until_they_are_over(tmp_path, method):
     """Nothing comes any more: no row is over, however often the index is refreshed.
@@ -151,6 +154,7 @@ def test_what_drains_goes_when_its_windows_are_filled_anew(tmp_path):
     assert not life.describe()["draining"]
 
 
+@pytest.mark.slow
 def test_the_record_of_arrivals_does_not_grow(tmp_path):
     life = create(tmp_path / "index", shards=1)
     rng = random.Random(1)
@@ -211,6 +215,7 @@ def test_a_refresh_that_finds_nothing_over_writes_nothing(tmp_path):
     assert life.scan().read_all().num_rows == 200
 
 
+@pytest.mark.slow
 @seed(3)
 @given(
     st.lists(

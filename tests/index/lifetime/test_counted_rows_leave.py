@@ -17,6 +17,7 @@ SCHEMA = pa.schema(
 COUNTS = {"left": 100, "right": 60}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("method", ["count-rebuild", "count-no-rebuild"])
 def test_what_is_held_after_a_refresh_is_what_lives(tmp_path, method, seed):

@@ -62,6 +62,7 @@ ASKED = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("asked", ASKED, ids=str)
 def test_both_show_what_a_scan_does(life, asked):
     expected = plain(life.scan(**asked).read_all())

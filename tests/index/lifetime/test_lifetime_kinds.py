@@ -132,6 +132,7 @@ def test_keys_of_several_columns_and_lists_of_keys(tmp_path, method):
     assert life.probe(("t", "y")).num_rows == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("stored", ["parquet", "sqlite"])
 def test_other_formats_hold_the_cells_of_methods_that_recluster(tmp_path, stored):
     oracle = make(tmp_path / "index", "rebuild", format=stored)
@@ -211,6 +212,7 @@ def test_a_prolonged_row_is_found_by_the_time_at_which_it_was_inserted(tmp_path)
 # -- readers ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["rebuild", "drain"])
 def test_readers_notice_nothing_of_a_migration(tmp_path, strategy):
     oracle = make(tmp_path / "index", "rebuild")

@@ -202,6 +202,7 @@ def check(asked, oracle: LifeOracle) -> None:
         assert same_rows(asked.probe(1, since, until).to_pylist(), one)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [*TWO_SIDED, *ONE_SIDED])
 def test_any_sequence_of_steps_leaves_the_answers_of_a_plain_list(method):
     run_machine(Lives, method, "", examples=EXAMPLES, steps=STEPS)

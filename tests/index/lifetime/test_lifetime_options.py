@@ -72,6 +72,7 @@ def rooms(life):
         return {*np.concatenate([shard.buckets.sizes for shard in shards]).tolist()}
 
 
+@pytest.mark.slow
 def test_buckets_says_how_many_chained_buckets_a_key_has(tmp_path):
     found = {}
     for buckets in (1, 2.5, 8):
@@ -81,6 +82,7 @@ def test_buckets_says_how_many_chained_buckets_a_key_has(tmp_path):
     assert found[8].max() > 2 * 2.5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first_room", "growth", "series"),
     [
@@ -108,6 +110,7 @@ def test_room_that_cannot_be_is_refused(tmp_path, option):
 # -- include -------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rebuild", "no-rebuild"])
 def test_include_keeps_what_is_named_and_what_the_index_needs(tmp_path, method):
     assert fill(tmp_path / "more", method, include=["v"]).schema == SCHEMA
@@ -127,6 +130,7 @@ def test_include_of_a_column_that_there_is_not_is_refused(tmp_path):
 # -- reach ---------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["count-rebuild", "count-no-rebuild"])
 def test_reach_says_how_many_slots_are_examined_and_changes_no_answer(tmp_path, method):
     touched = {}

@@ -84,6 +84,7 @@ def test_refreshes_touch_what_the_figures_show_and_leave_the_other_files_alone(
     life.verify()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("method", "grid", "touched"),
     [
@@ -140,6 +141,7 @@ def test_rows_of_a_slot_that_has_only_begun_wait_in_the_delta_and_can_be_asked_f
     assert sorted(life.probe(1)["v"].to_pylist()) == ["a", "b"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rebuild", "no-rebuild"])
 def test_what_comes_bit_by_bit_between_two_refreshes_is_not_written_again_and_again(
     tmp_path, method
@@ -206,6 +208,7 @@ def test_rows_that_come_late_are_as_good_as_others_and_rows_that_are_over_are_co
         assert life.probe(1).num_rows == (1 if now < 22 else 0), now
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["rebuild", "no-rebuild", "lazy-rebuild"])
 def test_what_is_over_is_never_answered_and_its_space_is_given_back(tmp_path, method):
     life = create(tmp_path / "index", method, shards=1)

@@ -71,6 +71,7 @@ def in_view(connection, name="entries") -> list[int]:
 # -- DuckDB ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_view_has_the_rows_of_a_scan_as_often_as_it_is_asked(index):
     connection = duckdb.connect()
     relation = index.to_duckdb(connection, "entries")
@@ -90,6 +91,7 @@ def test_a_view_has_the_rows_of_a_scan_as_often_as_it_is_asked(index):
     assert dict(connection.sql(grouped).fetchall()) == sums
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "span",
     [
@@ -109,6 +111,7 @@ def test_views_and_frames_are_cut_as_scans_are(index, span):
     assert numbers(index.to_polars(*span, columns=["n"]).collect()) == expected
 
 
+@pytest.mark.slow
 def test_a_view_shows_its_commit_until_it_is_made_again(index):
     connection = duckdb.connect()
     index.to_duckdb(connection, "entries")
@@ -124,6 +127,7 @@ def test_a_view_shows_its_commit_until_it_is_made_again(index):
     assert set(before).isdisjoint(in_view(connection))
 
 
+@pytest.mark.slow
 def test_a_snapshot_whose_files_have_no_names_any_more_can_still_be_queried(index):
     snapshot = index.snapshot()
     before = numbers(snapshot.scan().read_all())
@@ -186,6 +190,7 @@ def test_only_the_columns_of_a_query_are_taken(tmp_path):
     assert "label" not in plan
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("kind", "slot", "options"),
     [
@@ -357,6 +362,7 @@ def reads(monkeypatch):
     return asked
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_a_frame_answers_as_the_rows_themselves_do(index, engine):
     frame = index.to_polars()

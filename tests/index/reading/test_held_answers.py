@@ -23,6 +23,7 @@ def table(rows: list[dict]) -> pa.Table:
     return pa.Table.from_pylist(rows, SCHEMA)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("update", "scheme"), in_turn(["del", "wata", "rata"], TECHNIQUES))
 def test_tables_and_readers_that_are_held_say_what_they_said(tmp_path, update, scheme):
     index = wx.WaveIndex.create(
@@ -46,6 +47,7 @@ def test_tables_and_readers_that_are_held_say_what_they_said(tmp_path, update, s
         assert reader.read_all().to_pylist() == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("time", [2**63 - 1, 2**63 - 11, -(2**63), -(2**63) + 11])
 def test_rows_at_the_ends_of_time_are_refused_or_can_be_read(tmp_path, time, way):

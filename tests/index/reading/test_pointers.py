@@ -46,6 +46,7 @@ def make(folder, **options):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_whole_records_come_back_in_the_order_of_the_entries(tmp_path, way):
     index = make(tmp_path, **WAYS[way])

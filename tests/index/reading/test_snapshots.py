@@ -40,6 +40,7 @@ def test_a_scan_that_was_begun_reads_the_window_it_began_with(tmp_path, way):
     assert set(reader.read_all()["v"].to_pylist()) == {0, 1, 2, 3}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_an_answer_stays_as_it_was_given(tmp_path, way):
     index = filled(tmp_path / "x", way, range(4))

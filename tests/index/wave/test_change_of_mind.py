@@ -79,6 +79,7 @@ class Minds(Waves):
         self.ever = [row for row in self.ever if row["k"] not in doomed]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_a_change_of_mind_leaves_the_answers_of_a_plain_dictionary(way):
     run_machine(Minds, "wata", way, examples=EXAMPLES, steps=STEPS)

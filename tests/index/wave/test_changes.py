@@ -65,6 +65,7 @@ class KeepingWalk(Walk):
         self.index.vacuum(self.random.choice([10, 20]))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "update"), CASES)
 def test_the_changes_add_up_to_the_window(tmp_path, scheme, update):
     seed = zlib.crc32(f"changes {scheme} {update}".encode())
@@ -117,6 +118,7 @@ def test_a_change_has_the_columns_of_the_schema_its_sign_and_its_commit(tmp_path
     assert entries(index, last) == entries(index, last, last) == []
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["wata", "reindex++", "del"])
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_an_amendment_is_its_new_rows_alone_though_files_are_written_anew(tmp_path, scheme, update):
@@ -178,6 +180,7 @@ def files_of(manifest: Manifest, slot: int) -> set[str]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["del", "wata", "rata"])
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_only_files_of_slots_that_entered_or_left_are_opened(tmp_path, scheme, update):

@@ -63,6 +63,7 @@ def check(index: wx.WaveIndex, oracle: StreamOracle) -> None:
 # -- against the dictionary ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "update"), CASES)
 def test_whatever_a_stream_brings_the_answers_are_those_of_a_plain_dictionary(
     tmp_path, scheme, update
@@ -83,6 +84,7 @@ def test_whatever_a_stream_brings_the_answers_are_those_of_a_plain_dictionary(
     assert walk.seen["sealed"], "the walk met nothing worth the way"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_staged_batches_feed_an_index_as_batches_in_memory_do(tmp_path, update):
     staged, plain = (make(tmp_path / name, update=update) for name in ("staged", "plain"))

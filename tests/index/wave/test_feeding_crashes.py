@@ -140,6 +140,7 @@ def test_a_crash_while_a_batch_is_taken_loses_no_row_and_doubles_none(
     assert min(found[True], found[False]) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 def test_a_disk_that_fills_up_leaves_the_old_state_or_says_that_the_batch_is_in(tmp_path, update):
     oracle, crashing = make(tmp_path / "origin", update, SEALING)

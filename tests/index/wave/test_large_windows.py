@@ -78,6 +78,7 @@ class CountingDisk(Files):
         return super().map(ref)
 
 
+@pytest.mark.slow
 def test_the_manifest_of_a_day_of_seconds_is_small(day):
     path, _ = day
     sizes = [file.stat().st_size for file in (path / LOG).glob("*.json")]
@@ -107,6 +108,7 @@ def test_a_slot_of_long_ago_that_comes_again_is_known_by_its_rows(day):
     assert len(about["slots"]) >= DAY
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", ["wata", "rata", "del", "reindex+"])
 def test_lines_that_are_in_segments_count_as_those_in_the_manifest(tmp_path, few_lines, scheme):
     chance = random.Random(scheme)
@@ -163,6 +165,7 @@ def test_changes_are_found_though_lines_have_moved_to_a_segment(tmp_path, few_li
         assert same_rows(before, index.snapshot(until).scan().read_all().to_pylist())
 
 
+@pytest.mark.slow
 def test_a_stream_whose_open_slots_are_many_is_sealed_with_all_its_rows(tmp_path, few_lines):
     index = wx.WaveIndex.create(
         tmp_path / "x", SCHEMA, key="k", time="t", slot=10, window=9, scheme="wata-bounded",

@@ -62,6 +62,7 @@ def test_a_crash_in_a_migration_leaves_the_old_index_or_the_new_one(
         crash_everywhere(tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, new)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", STRATEGIES)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_longer_window_fills_and_brings_nothing_back(tmp_path, way, strategy):
@@ -111,6 +112,7 @@ def test_rebuilding_names_what_can_stay_and_draining_writes_nothing(tmp_path):
     assert not before & data_files(tmp_path / "x")
 
 
+@pytest.mark.slow
 def test_late_rows_reach_sub_indexes_that_drain_in_every_way(tmp_path):
     ways = WAYS | SQLITE
     pairs = [*itertools.product(WAYS, WAYS), *itertools.product(SQLITE, ["runs", "in-place"])]
@@ -241,6 +243,7 @@ def _read_on(path: str, begun, done, found) -> None:
     found.put(None)
 
 
+@pytest.mark.slow
 def test_a_reader_in_another_process_notices_nothing(tmp_path):
     make(tmp_path / "x", "wata", "runs", range(1, NEWEST + 1))
     spawn = mp.get_context("spawn")

@@ -53,6 +53,7 @@ def test_an_open_slot_can_be_amended_and_not_appended(tmp_path, update):
     assert times(index) == [100, 105, 115, 116, 117, 124]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "update"), CASES)
 def test_an_append_beyond_open_slots_seals_them_with_their_rows(tmp_path, scheme, update):
     how = {"scheme": scheme, "update": update, **told(scheme, first=10)}

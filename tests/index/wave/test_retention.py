@@ -49,6 +49,7 @@ def look(asked) -> tuple:
     return asked.slots, asked.sub_indexes, times(asked), by_key, many
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("scheme", ["wata", "rata", "del"])
 def test_an_old_commit_is_exactly_the_window_of_then(tmp_path, way, scheme):
@@ -105,6 +106,7 @@ def hourly(index: wx.WaveIndex, clock: Clock, slots: range) -> dict[int, dt.date
     return written
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", ["runs", "packed-shadow", "in-place"])
 @pytest.mark.parametrize("keep_for", ["4 hours", dt.timedelta(hours=4), "240 minutes"])
 def test_commits_stay_for_as_long_as_was_said(tmp_path, update, keep_for):

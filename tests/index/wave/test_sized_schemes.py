@@ -89,6 +89,7 @@ def check(index: wx.WaveIndex, oracle: Oracle) -> None:
     assert sizes_of(index) == {slot: len(known[slot]) for slot in shown if known.get(slot)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", TECHNIQUES)
 @pytest.mark.parametrize("scheme", WEIGHING)
 def test_appends_amendments_and_backfills_are_weighed_and_answered(tmp_path, scheme, update):
@@ -119,6 +120,7 @@ def test_appends_amendments_and_backfills_are_weighed_and_answered(tmp_path, sch
         check(index, oracle)
 
 
+@pytest.mark.slow
 @settings(max_examples=12)
 @given(
     sizes=st.lists(st.sampled_from([0, 0, 1, 2, 3, 20]), min_size=6, max_size=16).filter(any),
@@ -158,6 +160,7 @@ def test_weighing_holds_less_than_not_weighing(tmp_path):
     assert most["wata-bounded"] <= math.floor(1.5 * largest_window(ROWS, 8))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scheme", WEIGHING)
 def test_a_window_beyond_what_was_said_costs_room_and_no_answer(tmp_path, scheme):
     options = {"max_size": 6} if scheme.endswith("bounded") else {"sizes": {1: 1, 2: 1}}
@@ -171,6 +174,7 @@ def test_a_window_beyond_what_was_said_costs_room_and_no_answer(tmp_path, scheme
         assert held(index) < 2 * 50 * 5
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "update"), [*zip(WEIGHING, TECHNIQUES, strict=True)])
 def test_a_stream_is_weighed_when_its_slots_are_sealed(tmp_path, scheme, update):
     index = make(tmp_path / "x", scheme, update=update, **foreseen(scheme, ROWS, 5))

@@ -24,6 +24,7 @@ IN_SQLITE = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "way"), [*CASES, *PARQUET, *IN_CHAINS, *IN_SQLITE])
 def test_any_sequence_of_steps_leaves_the_answers_of_a_plain_dictionary(scheme, way):
     run_machine(Waves, scheme, way, examples=EXAMPLES.get(way, 4), steps=STEPS)

@@ -55,6 +55,7 @@ def most_expired(folder, scheme, technique, commits):
     return most
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "technique", "commits", "slots"), list(said()))
 def test_the_files_hold_as_many_expired_slots_as_the_page_says(
     tmp_path, scheme, technique, commits, slots
@@ -84,6 +85,7 @@ def test_a_slot_that_brings_several_others_leaves_nothing_either(tmp_path):
     assert len(idx.commits) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("technique", ["in-place", "simple-shadow", "runs"])
 def test_a_stream_leaves_nothing_of_sealed_slots_that_are_over(tmp_path, technique):
     idx = wx.WaveIndex.create(

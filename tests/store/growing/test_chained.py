@@ -27,6 +27,7 @@ from wavedex.store.room import Sizes
 SIZES = Sizes(2.0, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", SPECS)
 @settings(max_examples=25)
 @given(

@@ -39,6 +39,7 @@ def stores(index: wx.WaveIndex) -> set[str]:
         return {part.store for sub in subs for parts in sub.shards for part in parts}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("scheme", "update"), CASES)
 def test_every_scheme_runs_on_chains(tmp_path, scheme, update):
     index = create(tmp_path / "x", "chained", scheme, update, first_room=1)
@@ -62,6 +63,7 @@ def test_values_of_every_type_come_back_as_they_were(tmp_path, update):
     check_values(tmp_path / "x", format="chained", update=update)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("update", GROWING)
 def test_a_stream_fills_and_leaves_the_delta(tmp_path, update):
     check_stream(tmp_path / "x", format="chained", update=update)
@@ -72,6 +74,7 @@ def test_an_amendment_is_among_the_changes(tmp_path, update):
     check_changes(tmp_path / "x", format="chained", update=update)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["rebuild", "drain"])
 @pytest.mark.parametrize(("before", "after"), [("arrow", "chained"), ("chained", "arrow")])
 def test_an_index_moves_into_chains_and_out_of_them(tmp_path, before, after, strategy):

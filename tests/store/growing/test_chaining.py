@@ -39,6 +39,7 @@ step = st.one_of(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", SPECS)
 @settings(max_examples=40)
 @given(
@@ -77,6 +78,7 @@ def take_steps(walk: Walk, steps: list, every: int = 1) -> None:
             walk.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", SPECS)
 @pytest.mark.parametrize("kept", [1, 2, 4])
 def test_a_long_life_leaves_what_a_list_of_rows_has(tmp_path, monkeypatch, keys, kept):
@@ -113,6 +115,7 @@ def chains_of(walk: Walk) -> ChainedShard:
     return shard
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("per_key", [1.0, 2.5, 4.0])
 @pytest.mark.parametrize("growth", [1.1, 2.0, 8.0])
 def test_a_key_that_grows_and_shrinks_has_few_buckets_all_the_way(tmp_path, growth, per_key):
@@ -144,6 +147,7 @@ def test_a_hot_key_among_cold_ones_has_as_few_buckets_as_they_have(tmp_path):
     assert sizes[1:].max() <= 4
 
 
+@pytest.mark.slow
 def test_a_key_that_loses_single_rows_everywhere_stays_compact(tmp_path):
     walk, rnd = Walk(Files(tmp_path), PLAIN, Sizes(2.0, 1)), random.Random(3)
     walk.add(1, plain_rows({1: 400, 2: 400}, 1))
@@ -172,6 +176,7 @@ def watched(walk: Walk) -> WatchedDisk:
     return disk
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("keys", [50, 2000])
 def test_an_addition_writes_the_buckets_it_touches_and_the_directory_however_large_the_shard(
     tmp_path, keys
@@ -258,6 +263,7 @@ def test_a_bucket_of_which_nothing_is_left_is_freed_and_its_room_used_once_no_ke
     walk.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kept", [1, 3])
 def test_a_steady_window_does_not_grow(tmp_path, kept):
     walk, sizes = Walk(Files(tmp_path), PLAIN, Sizes(2.0, 1), kept), []
@@ -270,6 +276,7 @@ def test_a_steady_window_does_not_grow(tmp_path, kept):
     walk.check()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("text", ["", "long text " * 20])
 def test_steady_churn_of_single_rows_leaves_the_files_bounded(tmp_path, monkeypatch, text):
     monkeypatch.setattr(grower, "WASTE_LEAST_BYTES", 1 << 10)

@@ -37,6 +37,7 @@ rows = st.lists(
 )
 
 
+@pytest.mark.slow
 @given(rows, rows)
 def test_rows_survive_as_records_behind_a_heap_that_has_bytes_already(first, second):
     layout = RecordFormat(SPEC)
@@ -51,6 +52,7 @@ def test_rows_survive_as_records_behind_a_heap_that_has_bytes_already(first, sec
     assert layout.heap_live_bytes(both) == len(whole)
 
 
+@pytest.mark.slow
 @given(rows.filter(lambda some: len(some) > 1), st.integers(0, 7))
 def test_a_slice_of_a_batch_becomes_its_own_records(some, start):
     layout = RecordFormat(SPEC)

@@ -250,6 +250,7 @@ print("END" if damaged > len(whole) / 37 / 3 else "TOO FEW")
 """
 
 
+@pytest.mark.slow
 def test_a_probe_of_a_damaged_file_is_right_or_says_damaged(tmp_path):
     # In a process of its own, for Arrow may not survive what is in a damaged file.
     script = [sys.executable, "-c", SPOIL, str(Path(__file__).parent), str(tmp_path)]

@@ -65,6 +65,7 @@ def scheme(request):
     return request.param
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", PARQUET)
 def test_other_tools_read_from_the_files_what_the_index_holds(tmp_path, way, scheme):
     index = wx.WaveIndex.create(
