@@ -34,7 +34,8 @@ from rich.table import Table
 
 import wavedex as wx
 from wavedex import spark as wxs
-from wavedex.cli.run import run as run_pipeline
+from wavedex.cli.run import run_pipeline
+from wavedex.pipelines.pipeline import read_pipeline
 
 FOLDER = Path(os.path.relpath(Path(__file__).parent))
 PIPELINE = Path(__file__).with_name("flights.toml")
@@ -97,7 +98,7 @@ def run(days: list[pa.Table], folder: Path) -> wx.WaveIndex:
     pipeline = folder / PIPELINE.name
     if not pipeline.exists():
         shutil.copy(PIPELINE, pipeline)
-    run_pipeline(pipeline, once=True)
+    run_pipeline(read_pipeline(pipeline), once=True)
     return wx.open(folder / "flights.wx")
 
 

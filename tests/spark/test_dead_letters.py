@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-from contextlib import nullcontext
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 import wavedex as wx
-from wavedex.index.core.arrival import arrive
-from wavedex.index.wave import feed as feeding
-from wavedex.index.wave.feed import Batch
+from wavedex.index.core.turns import Turn
 from wavedex.spark.stream import dead_letters
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64())])
@@ -31,10 +28,9 @@ def test_dead_letters_and_their_names_last_before_the_batch_is_committed(tmp_pat
 
     monkeypatch.setattr(os, "fsync", fsync)
     folder = tmp_path / "late"
-    batch = Batch("s", 1, 0)
-    rows = arrive(pa.Table.from_pylist([late, now], SCHEMA), index.definition, None)
-    aside = dead_letters(folder, index, batch)
-    fed = feeding.feed(index.writer, lambda _: nullcontext(rows), batch, aside)
+    rows = pa.Table.from_pylist([late, now], SCHEMA)
+    aside = dead_letters(folder, Turn("s", 1))
+    fed = index.feed(rows, stream="s", number=1, delay=0, set_aside=aside)
     assert (fed.rows, fed.late) == (1, 1)
     [letters] = folder.iterdir()
     assert pq.read_table(letters).to_pylist() == [late]

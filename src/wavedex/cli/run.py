@@ -39,11 +39,16 @@ def run(
         text = printable(f"{pipeline} is fine: {_said_of(read)}")
         yield Answer({"file": str(pipeline), "ok": True}, text)
         return
+    run_pipeline(read, once)
+
+
+def run_pipeline(pipeline: Pipeline, once: bool) -> None:
+    """Run a pipeline, and show how far it has come. Raises PackageMissing and what it raises."""
     check_installed("pyspark")
     from wavedex.spark import runner
 
-    with batch_by_batch(_said_of(read)) as tell:
-        runner.run(read, once=once, tell=tell)
+    with batch_by_batch(_said_of(pipeline)) as tell:
+        runner.run(pipeline, once=once, tell=tell)
 
 
 def _said_of(pipeline: Pipeline) -> str:
