@@ -23,8 +23,6 @@ from wavedex.files.local import FileRef, Files
 from wavedex.store.sorted import parquet
 from wavedex.testing.oracle import same_rows
 
-pytestmark = pytest.mark.usefixtures("small_row_groups")
-
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64()), ("e", pa.int64()), ("s", pa.string())])
 SLOTS, ROWS, KEYS = 6, 15_000, 3_000
 SUBS, END = 3, SLOTS * 100
