@@ -7,7 +7,7 @@ the library before `register` is called.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import pyarrow as pa
@@ -40,26 +40,26 @@ class Lines(Shard):
         super().__init__(files, spec, part)
         self._text = bytes(files.map(part.files["rows"]))
 
-    def _batch(self, wanted: Any, within: Range | None) -> pa.RecordBatch:
-        rows = [row for row in map(json.loads, self._text.splitlines()) if wanted(row)]
-        return self._within(pa.RecordBatch.from_pylist(rows, self.spec.schema), within)
-
-    def _plain(self, row: dict[str, Any]) -> Any:
-        return self.spec.key_type.plain(row[self.spec.key_names[0]])
+    def _where(self, wanted: Callable[[Any], bool], within: Range | None) -> pa.RecordBatch:
+        lines = [json.loads(line) for line in self._text.splitlines()]
+        rows = pa.RecordBatch.from_pylist(lines, self.spec.schema)
+        key_at = self.spec.key_type.reader(self.spec.keys(rows))
+        kept = pa.array([wanted(key_at(place)) for place in range(rows.num_rows)], pa.bool_())
+        return self._within(rows.filter(kept), within)
 
     def probe(self, plain: Any, hashed: int, within: Range | None) -> pa.RecordBatch | None:
-        found = self._batch(lambda row: self._plain(row) == plain, within)
+        found = self._where(lambda key: key == plain, within)
         return found if found.num_rows else None
 
     def probe_many(self, keys: pa.Array, hashes: Any, within: Range | None) -> pa.RecordBatch:
-        wanted = {self.spec.key_type.plain(key) for key in keys.to_pylist()}
-        return self._batch(lambda row: self._plain(row) in wanted, within)
+        wanted = {*map(self.spec.key_type.reader(keys), range(len(keys)))}
+        return self._where(wanted.__contains__, within)
 
     def probe_range(self, low: Any, high: Any, within: Range | None) -> pa.RecordBatch:
-        return self._batch(lambda row: low <= self._plain(row) <= high, within)
+        return self._where(lambda key: low <= key <= high, within)
 
     def scan(self, within: Range | None) -> pa.RecordBatch:
-        return self._batch(lambda row: True, within)
+        return self._where(lambda key: True, within)
 
     def _rule_findings(self) -> Iterable[str]:
         return ()

@@ -20,9 +20,10 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
-from kit.package_walk import SCHEMA, check_odd_names, create, rows_of, table
 from wavedex import errors
 from wavedex.engine.techniques import TECHNIQUES
+from wavedex.testing.package_rows import SCHEMA, rows_of, table
+from wavedex.testing.package_trials import check_odd_names, create
 
 pytestmark = pytest.mark.usefixtures("small_row_groups")
 
@@ -145,7 +146,7 @@ def test_files_and_folders_may_be_read_by_whom_the_umask_says(tmp_path, format_,
 
 
 def test_columns_may_be_called_as_a_query_calls_its_values(tmp_path):
-    check_odd_names(tmp_path / "x", "sqlite")
+    check_odd_names(tmp_path / "x", format="sqlite")
 
 
 def test_a_file_that_may_not_be_read_is_not_called_damaged_but_one_that_is_cut_off_is(tmp_path):

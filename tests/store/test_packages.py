@@ -23,46 +23,33 @@ import pytest
 
 import wavedex as wx
 from kit import toy_package
-from kit.matrix import in_turn
-from kit.package_walk import (
-    CASES,
-    GROWING,
-    KEY_TYPES,
-    SCHEMA,
-    VALUES,
-    WHOLE,
-    check,
-    check_changes,
-    check_keys,
-    check_stream,
-    check_values,
-    create,
-    oracle,
-    rows_of,
-    table,
-    walk,
-)
+from kit.matrix import RUNS_ALL
 from kit.paths import KIT
 from wavedex import errors
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.remote import RemoteFiles
-from wavedex.plan import SCHEMES
 from wavedex.store.databases import sql
 from wavedex.store.formats import FORMATS, register
 from wavedex.store.package import Format
-from wavedex.testing.crashes import DISKS, crash_everywhere, unnamed_files
+from wavedex.testing.crashes import unnamed_files
 from wavedex.testing.disks import WatchedDisk
 from wavedex.testing.oracle import same_rows
+from wavedex.testing.package_rows import SCHEMA, VALUES, rows_of, table
+from wavedex.testing.package_trials import (
+    check,
+    check_keys,
+    create,
+    oracle,
+)
+from wavedex.testing.packages import GROWING, contract
 
 pytestmark = pytest.mark.usefixtures("small_row_groups")
 
-TOY = [(scheme, update) for scheme in SCHEMES for update in WHOLE]
-HOW = {
-    f"{update} in {name}": {"format": name, "update": update}
-    for name in ("sqlite", "arrow")
-    for update in TECHNIQUES
-} | {f"{update} in jsonl": {"format": "jsonl", "update": update} for update in WHOLE}
-SQLITE = {name: how for name, how in HOW.items() if how["format"] == "sqlite"}
+CLAUSES = [
+    pytest.param(clause, id=f"{name}: {clause}", marks=pytest.mark.slow)
+    for name in ("sqlite", *(["jsonl", "arrow"] if RUNS_ALL else []))
+    for clause in contract(name, thorough=RUNS_ALL)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -73,19 +60,12 @@ def small_pieces(monkeypatch):
     monkeypatch.setattr("wavedex.store.databases.sqlite.KEYS_AT_ONCE", 2)
 
 
-# -- every scheme ---------------------------------------------------------------------------------
+# -- the contract ---------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "update"), CASES)
-def test_every_scheme_runs_on_sqlite(tmp_path, scheme, update):
-    walk(create(tmp_path / "x", "sqlite", scheme, update), every=2)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "update"), TOY)
-def test_every_scheme_runs_on_a_package_that_only_builds(tmp_path, scheme, update):
-    walk(create(tmp_path / "x", "jsonl", scheme, update), every=4)
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_the_contract_holds(tmp_path, clause):
+    clause(tmp_path)
 
 
 @pytest.mark.parametrize("update", GROWING)
@@ -101,30 +81,7 @@ def test_a_package_that_only_builds_is_not_added_to(tmp_path, update):
         create(tmp_path / "x", "jsonl", "wata", update)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("way", HOW)
-def test_a_stream_fills_and_leaves_the_delta(tmp_path, way):
-    check_stream(tmp_path / "x", **HOW[way])
-
-
-@pytest.mark.parametrize("way", HOW)
-def test_an_amendment_is_among_the_changes(tmp_path, way):
-    check_changes(tmp_path / "x", **HOW[way])
-
-
 # -- types -----------------------------------------------------------------------------------------
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("update", ["in-place", "runs"])
-@pytest.mark.parametrize("kind", KEY_TYPES)
-def test_keys_of_every_type_are_found_and_sort_as_ours_do(tmp_path, kind, update):
-    check_keys(tmp_path / "x", *KEY_TYPES[kind], format="sqlite", update=update)
-
-
-@pytest.mark.parametrize("way", SQLITE)
-def test_values_of_every_type_come_back_as_they_were(tmp_path, way):
-    check_values(tmp_path / "x", **SQLITE[way])
 
 
 def test_text_with_a_zero_in_it_is_a_key_like_any_other(tmp_path):
@@ -247,30 +204,10 @@ def test_other_tools_read_a_sub_index_with_sqlite_alone(tmp_path):
 # -- crashes ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("scheme", "update", "disk"), in_turn(DISKS, ["wata", "reindex++"], TECHNIQUES)
-)
-def test_a_crash_leaves_the_old_window_or_the_new_one(tmp_path, scheme, update, disk):
-    origin, scratch = tmp_path / "origin", tmp_path / "scratch"
-    index, truth = create(origin, "sqlite", scheme, update, shards=1), oracle()
-    for slot in range(1, 9):
-        index.append(table(rows_of(slot)))
-        truth.append(rows_of(slot), slot)
-    old = truth.rows()
-    del index
-    truth.append(rows_of(9), 9)
-
-    def act(index: wx.WaveIndex) -> None:
-        index.append(table(rows_of(9)))
-
-    changes = crash_everywhere(origin, scratch, DISKS[disk], act, old, truth.rows())
-    assert changes > 7
-
-
 KILLED = """
 import os, signal, sqlite3, sys
 sys.path[:0] = {path!r}
-from kit.package_walk import rows_of, table
+from wavedex.testing.package_rows import rows_of, table
 import wavedex as wx
 
 connect, left = sqlite3.connect, [{steps}]

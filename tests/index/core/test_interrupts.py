@@ -20,9 +20,11 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
-from kit import life_rows, package_walk
+from kit import life_rows
 from wavedex.testing.disks import WatchedDisk
 from wavedex.testing.oracle import same_rows
+from wavedex.testing.package_rows import rows_of, table
+from wavedex.testing.package_trials import create
 
 HAND_OVERS = ("crew.py", "behind.py", "weakref.py", "_weakrefset.py", "threading.py", "thread.py")
 """Where work is handed to threads and waited for, and where what is let go of is closed."""
@@ -53,12 +55,12 @@ def _life(path: Path, shards: int, method: str) -> None:
 
 
 def _wave(path: Path, shards: int, update: str, format_: str = "arrow") -> None:
-    index = package_walk.create(path, format_, "wata", update, shards=shards)
+    index = create(path, format_, "wata", update, shards=shards)
     for slot in range(1, 9):
-        index.append(package_walk.table(package_walk.rows_of(slot)))
+        index.append(table(rows_of(slot)))
 
 
-LIFE, WAVE = life_rows.table(life_rows.rows_at(22)), package_walk.table(package_walk.rows_of(9))
+LIFE, WAVE = life_rows.table(life_rows.rows_at(22)), table(rows_of(9))
 KINDS: dict[str, tuple[Callable[[Path], None], Callable[[Any], object]]] = {
     "cells in place": (lambda path: _life(path, 2, "no-rebuild"), lambda x: x.update(22, LIFE)),
     "runs": (lambda path: _wave(path, 2, "runs"), lambda x: x.append(WAVE)),
@@ -183,7 +185,7 @@ for now in (12, 14):
 
 
 def test_no_write_imports_pandas_whose_compiled_modules_swallow_interrupts(tmp_path):
-    rows = package_walk.table([{"k": 1, "t": 10, "v": "a"}, {"k": 2, "t": 11, "v": "b"}])
+    rows = table([{"k": 1, "t": 10, "v": "a"}, {"k": 2, "t": 11, "v": "b"}])
     sink = tmp_path / "rows"
     with pa.ipc.new_stream(str(sink), rows.schema) as stream:
         stream.write_table(rows)

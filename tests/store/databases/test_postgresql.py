@@ -16,23 +16,7 @@ import pyarrow.fs as fs
 import pytest
 
 import wavedex as wx
-from kit.package_walk import (
-    CASES,
-    GROWING,
-    KEY_TYPES,
-    SCHEMA,
-    check,
-    check_changes,
-    check_keys,
-    check_odd_names,
-    check_stream,
-    check_values,
-    create,
-    oracle,
-    rows_of,
-    table,
-    walk,
-)
+from kit.matrix import RUNS_ALL
 from kit.postgresql_server import Server, missing
 from wavedex import errors
 from wavedex.engine.techniques import TECHNIQUES
@@ -45,14 +29,20 @@ from wavedex.store.databases.server import Session
 from wavedex.store.databases.server_address import Address
 from wavedex.testing.disks import Crash, CrashingDisk
 from wavedex.testing.oracle import Oracle, same_rows
+from wavedex.testing.package_rows import SCHEMA, rows_of, table
+from wavedex.testing.package_trials import (
+    check,
+    create,
+    oracle,
+    walk,
+)
+from wavedex.testing.packages import GROWING, contract
 
 pytest.importorskip("adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed")
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
 
 NUMBERS = itertools.count()
-FEW = [*{scheme: (scheme, update) for scheme, update in CASES[::3] + CASES[1::3]}.values()]
-FEW += [case for case in CASES if case[0] == "wata" and case not in FEW]
-"""Each scheme with one technique, and one of them with all."""
+CLAUSES = [str(clause) for clause in contract("postgresql:///", thorough=RUNS_ALL)]
 
 
 @pytest.fixture
@@ -83,9 +73,15 @@ def filled(path: Path, place: str, update: str, last: int = 8) -> tuple[wx.WaveI
     return index, truth
 
 
-@pytest.mark.parametrize(("scheme", "update"), FEW)
-def test_every_scheme_runs_on_postgresql(tmp_path, server, place, scheme, update):
-    index = create(tmp_path / "x", place, scheme, update)
+@pytest.mark.parametrize("name", CLAUSES)
+def test_the_contract_of_a_package_holds(tmp_path, server, name):
+    clauses = {str(clause): clause for clause in contract(server.uri, thorough=RUNS_ALL)}
+    clauses[name](tmp_path)
+
+
+@pytest.mark.parametrize("update", TECHNIQUES)
+def test_in_the_end_there_is_a_table_for_each_marker_and_no_other(tmp_path, server, place, update):
+    index = create(tmp_path / "x", place, "wata", update)
     walk(index, every=5)
     del index
     gc.collect()
@@ -97,29 +93,6 @@ def test_every_scheme_runs_on_postgresql(tmp_path, server, place, scheme, update
 def test_a_scheme_that_deletes_is_refused(tmp_path, place, update):
     with pytest.raises(errors.BadDefinition, match="'postgresql' cannot delete"):
         create(tmp_path / "x", place, "del", update)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("update", ["in-place", "runs"])
-@pytest.mark.parametrize("kind", KEY_TYPES)
-def test_keys_of_every_type_are_found_and_sort_as_ours_do(tmp_path, place, kind, update):
-    check_keys(tmp_path / "x", *KEY_TYPES[kind], format=place, update=update)
-
-
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_values_of_every_type_come_back_as_they_were(tmp_path, place, update):
-    check_values(tmp_path / "x", format=place, update=update)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("update", ["in-place", "runs"])
-def test_a_stream_fills_and_leaves_the_delta(tmp_path, place, update):
-    check_stream(tmp_path / "x", format=place, update=update)
-
-
-@pytest.mark.parametrize("update", TECHNIQUES)
-def test_an_amendment_is_among_the_changes(tmp_path, place, update):
-    check_changes(tmp_path / "x", format=place, update=update)
 
 
 def test_the_example_of_the_page_runs(tmp_path, server):
@@ -354,10 +327,6 @@ def test_a_user_who_may_not_write_is_told_so(tmp_path, server):
     server.ask("create role guest login")
     with pytest.raises(errors.ReadOnly, match="does not allow"):
         filled(tmp_path / "x", server.uri.replace("user=tester", "user=guest"), "runs", last=1)
-
-
-def test_columns_may_be_called_as_a_query_calls_its_values(tmp_path, place):
-    check_odd_names(tmp_path / "x", place)
 
 
 def test_a_schema_has_a_plain_name(tmp_path, server):

@@ -14,10 +14,11 @@ from pathlib import Path
 import pytest
 
 import wavedex as wx
-from kit.package_walk import check, create, oracle, rows_of, table
 from kit.postgresql_server import missing
 from wavedex import errors
 from wavedex.testing.oracle import Oracle
+from wavedex.testing.package_rows import rows_of, table
+from wavedex.testing.package_trials import check, create, oracle
 
 pytest.importorskip("adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed")
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())

@@ -20,11 +20,12 @@ import xxhash
 
 import wavedex as wx
 from kit import hostile
-from kit.package_walk import SCHEMA, create, rows_of, table
 from kit.postgresql_server import missing
 from wavedex import errors
 from wavedex.store.databases import server_address
 from wavedex.store.databases.server_address import Address, Trust
+from wavedex.testing.package_rows import SCHEMA, rows_of, table
+from wavedex.testing.package_trials import create
 
 pytest.importorskip("adbc_driver_postgresql", reason="the driver of PostgreSQL is not installed")
 pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())

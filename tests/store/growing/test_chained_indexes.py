@@ -11,26 +11,24 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
-from kit.package_walk import (
-    GROWING,
-    KEY_TYPES,
+from kit.matrix import RUNS_ALL
+from wavedex import errors
+from wavedex.testing.package_rows import rows_of, table
+from wavedex.testing.package_trials import (
     check,
-    check_changes,
-    check_keys,
-    check_stream,
-    check_values,
     create,
+    fill,
     oracle,
-    rows_of,
-    table,
     walk,
 )
-from wavedex import errors
-from wavedex.plan import SCHEMES
+from wavedex.testing.packages import GROWING, contract
 
 pytestmark = pytest.mark.usefixtures("small_row_groups")
 
-CASES = [(scheme, update) for scheme in SCHEMES for update in GROWING]
+CLAUSES = [
+    pytest.param(clause, id=str(clause), marks=pytest.mark.slow)
+    for clause in contract("chained", thorough=RUNS_ALL, first_room=1)
+]
 
 
 def stores(index: wx.WaveIndex) -> set[str]:
@@ -39,39 +37,22 @@ def stores(index: wx.WaveIndex) -> set[str]:
         return {part.store for sub in subs for parts in sub.shards for part in parts}
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("scheme", "update"), CASES)
-def test_every_scheme_runs_on_chains(tmp_path, scheme, update):
-    index = create(tmp_path / "x", "chained", scheme, update, first_room=1)
-    walk(index, every=3)
-    assert stores(wx.open(tmp_path / "x")) == {"chained"}
+@pytest.mark.parametrize("clause", CLAUSES)
+def test_the_contract_of_a_package_holds(tmp_path, clause):
+    clause(tmp_path)
+
+
+@pytest.mark.parametrize("update", GROWING)
+def test_parts_that_grow_are_chained(tmp_path, update):
+    index = create(tmp_path / "x", "chained", "del", update)
+    fill(index, range(1, 9))
+    assert stores(index) == {"chained"}
 
 
 def test_an_index_that_never_changes_its_files_is_packed_whatever_they_could_be(tmp_path):
     index = create(tmp_path / "x", "chained", "wata", "runs")
     walk(index, every=5)
     assert stores(wx.open(tmp_path / "x")) == {"packed"}
-
-
-@pytest.mark.parametrize("kind", KEY_TYPES)
-def test_keys_of_every_type_are_found(tmp_path, kind):
-    check_keys(tmp_path / "x", *KEY_TYPES[kind], format="chained", update="in-place")
-
-
-@pytest.mark.parametrize("update", GROWING)
-def test_values_of_every_type_come_back_as_they_were(tmp_path, update):
-    check_values(tmp_path / "x", format="chained", update=update)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("update", GROWING)
-def test_a_stream_fills_and_leaves_the_delta(tmp_path, update):
-    check_stream(tmp_path / "x", format="chained", update=update)
-
-
-@pytest.mark.parametrize("update", GROWING)
-def test_an_amendment_is_among_the_changes(tmp_path, update):
-    check_changes(tmp_path / "x", format="chained", update=update)
 
 
 @pytest.mark.slow
@@ -88,19 +69,6 @@ def test_an_index_moves_into_chains_and_out_of_them(tmp_path, before, after, str
         if slot > 1:
             check(index, truth)
     assert stores(index) == {"contiguous" if after == "arrow" else "chained"}
-
-
-def test_rows_of_erased_keys_are_in_no_file(tmp_path):
-    index, truth = create(tmp_path / "x", "chained", "del", "in-place"), oracle()
-    for slot in range(1, 9):
-        rows = [*rows_of(slot), {"k": 77, "t": slot * 10, "v": "secret"}]
-        index.append(table(rows))
-        truth.append(rows_of(slot), slot)
-    index.erase([77])
-    check(index, truth)
-    index.verify()
-    for path in (tmp_path / "x" / "data").iterdir():
-        assert b"secret" not in path.read_bytes()
 
 
 def test_damage_is_found(tmp_path):
