@@ -160,7 +160,7 @@ def test_an_index_is_made_as_the_options_say(spark, tmp_path):
     }
     save(frame_of(spark, table(positions(0, 5, 3), COUNTED)), path, **options)
     made = wx.open(path).definition
-    assert (made.rows, made.columns, made.window, made.counts) == (4, 2, 8, {"n": 9})
+    assert (made.sides, made.window, made.counts) == ((4, 2), 8, {"n": 9})
     assert (made.partition, made.reach, made.seed) == (("random", "chronological"), (2, 1), 7)
     assert made.buckets == 3.5
     for wrong, said in [

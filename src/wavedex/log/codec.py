@@ -36,6 +36,8 @@ PLAIN = Codec(_as_it_is, _as_it_is)
 """For what is JSON already."""
 TABLE = Codec(dict, _as_it_is)
 """For a mapping whose keys are text and whose values are JSON."""
+REAL = Codec(_as_it_is, float)
+"""For a number with a fraction."""
 
 
 def listed(one: Codec) -> Codec:
@@ -70,23 +72,45 @@ def maybe(one: Codec) -> Codec:
     )
 
 
-def kept(codec: Codec = PLAIN, *, default: Any = MISSING, make: Any = MISSING) -> Any:
-    """A field of a dataclass that is kept in some way, with a default or with what makes one."""
-    return field(default=default, default_factory=make, metadata={"codec": codec})
+def pair(one: Codec) -> Codec:
+    """For two such values."""
+
+    def read(data: Any) -> tuple[Any, Any]:
+        first, second = data
+        return one.read(first), one.read(second)
+
+    return Codec(listed(one).write, read)
+
+
+def kept(
+    codec: Codec = PLAIN, *, name: str = "", default: Any = MISSING, make: Any = MISSING
+) -> Any:
+    """A field of a dataclass that is kept in some way, with a default or with what makes one.
+
+    It is kept under the name of the field, or under another.
+    """
+    return field(default=default, default_factory=make, metadata={"codec": codec, "name": name})
 
 
 def fields_to_json(value: Any) -> dict[str, Any]:
     """The fields of a value that are kept, as plain JSON."""
-    return {name: codec.write(getattr(value, name)) for name, codec in _codecs(type(value))}
+    return {
+        name: codec.write(getattr(value, each)) for each, name, codec in _kept_fields(type(value))
+    }
 
 
 def fields_from_json(kind: type, data: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of a kind of value that are kept, for its constructor. Raises one of BAD_JSON."""
-    return {name: codec.read(data[name]) for name, codec in _codecs(kind)}
+    return {each: codec.read(data[name]) for each, name, codec in _kept_fields(kind)}
 
 
-def _codecs(kind: Any) -> list[tuple[str, Codec]]:
-    return [(each.name, each.metadata["codec"]) for each in fields(kind) if each.metadata]
+def _kept_fields(kind: Any) -> list[tuple[str, str, Codec]]:
+    """The fields that are kept: what each is called, under which name it is kept, and how."""
+    return [
+        (each.name, each.metadata["name"] or each.name, each.metadata["codec"])
+        for each in fields(kind)
+        if each.metadata
+    ]
 
 
 def seal(name: str, body: Mapping[str, Any]) -> bytes:

@@ -14,7 +14,7 @@ from wavedex import slots
 from wavedex.clock import SECOND_NS
 from wavedex.errors import BadDefinition, BadTime, MissingColumn, UnknownScheme
 from wavedex.files.address import files_at
-from wavedex.index.core.definition import CHANGE_COLUMN, COMMIT_COLUMN, PLAIN, whole_number
+from wavedex.index.core.definition import CHANGE_COLUMN, COMMIT_COLUMN, VIEWS_KEPT_AS, whole_number
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.content import hash_rows
 from wavedex.rows.entries import END_COLUMN, SLOT_COLUMN
@@ -184,7 +184,7 @@ def _storable(field: pa.Field) -> pa.Field:
     Dictionaries count in 32 bits, so that those of several batches have room in one. Views become
     plain strings.
     """
-    kind = PLAIN.get(field.type, field.type)
+    kind = VIEWS_KEPT_AS.get(field.type, field.type)
     if pt.is_dictionary(kind) and kind.index_type != pa.int32():
         kind = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
     try:

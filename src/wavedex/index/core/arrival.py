@@ -20,7 +20,7 @@ import pyarrow.types as pt
 
 from wavedex import slots as slotting
 from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMismatch
-from wavedex.index.core.definition import PLAIN, Definition
+from wavedex.index.core.definition import VIEWS_KEPT_AS, Definition
 from wavedex.log.manifest import Manifest
 from wavedex.plan.slot_set import slots_of
 from wavedex.rows import compute as pc
@@ -247,12 +247,12 @@ def _exploded(table: pa.Table, definition: Definition) -> pa.Table:
 def _without_views(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """A column of views, or of lists of them, as the plain type: Arrow cannot take from views."""
     if not is_list(column.type):
-        return column.cast(PLAIN.get(column.type, column.type))
+        return column.cast(VIEWS_KEPT_AS.get(column.type, column.type))
     values = column.type.value_type
-    if values not in PLAIN:
+    if values not in VIEWS_KEPT_AS:
         return column
     kind = pa.large_list if pt.is_large_list(column.type) else pa.list_
-    return column.cast(kind(PLAIN[values]))
+    return column.cast(kind(VIEWS_KEPT_AS[values]))
 
 
 def cast_column(column: pa.ChunkedArray, field: pa.Field, zone: str) -> pa.ChunkedArray:
@@ -316,7 +316,7 @@ def _decoded(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
     A dictionary may hold a null, or views. Arrow cannot take from views.
     """
-    kind = PLAIN.get(column.type.value_type, column.type.value_type)
+    kind = VIEWS_KEPT_AS.get(column.type.value_type, column.type.value_type)
     chunks = [chunk.dictionary.cast(kind).take(chunk.indices) for chunk in column.chunks]
     return pa.chunked_array(chunks, kind)
 

@@ -37,7 +37,18 @@ from wavedex.errors import (
 )
 from wavedex.files.contract import AnyFiles, needs_local_disk
 from wavedex.files.names import DEFINITION
-from wavedex.log.codec import BAD_JSON
+from wavedex.log.codec import (
+    BAD_JSON,
+    PLAIN,
+    REAL,
+    Codec,
+    fields_from_json,
+    fields_to_json,
+    kept,
+    listed,
+    maybe,
+    pair,
+)
 from wavedex.log.manifest import Manifest, SubIndex
 from wavedex.plan import Operation, State, apply, operation_from_json
 from wavedex.plan.slot_set import SPAN_MAX
@@ -52,7 +63,7 @@ FORMAT = 6
 """The format version that this code writes."""
 OLDEST_FORMAT = 5
 """The oldest that it reads: in format 5 manifests have the same under other names."""
-PLAIN = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
+VIEWS_KEPT_AS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """What views are kept as."""
 CHANGE_COLUMN = "_change"
 """The column of a row's change in the feed: +1 where it entered the window, -1 where it left."""
@@ -86,45 +97,69 @@ class View(Protocol):
         """
 
 
+def whole_number(name: str, value: Any, least: int) -> int:
+    """The value of an option as a whole number. Raises BadDefinition."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
+        raise BadDefinition(f"{name}={value!r} is not a whole number of at least {least}.")
+    return operator.index(value)
+
+
+def whole(name: str, least: int = 1) -> Codec:
+    """How such an option is kept."""
+    return Codec(lambda value: value, lambda data: whole_number(name, data, least))
+
+
+def _read_schema(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+
+
+_SCHEMA = Codec(lambda schema: base64.b64encode(schema.serialize()).decode(), _read_schema)
+_KEY = Codec(
+    lambda key: key if isinstance(key, str) else list(key),
+    lambda data: data if isinstance(data, str) else tuple(data),
+)
+_SLOTS = Codec(lambda slotting: slotting.to_json(), slots.from_json)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Definition(ABC):
     """An index of any kind as it was created."""
 
-    schema: pa.Schema
+    schema: pa.Schema = kept(_SCHEMA)
     """The columns that are kept."""
-    offered: pa.Schema
+    offered: pa.Schema = kept(_SCHEMA)
     """The columns that a record has."""
-    key: str | tuple[str, ...]
+    key: str | tuple[str, ...] = kept(_KEY)
     """The column of keys, or several."""
-    position: str | None
+    position: str | None = kept()
     """The column that says where in a list of keys an entry's key stood, if that is kept."""
-    pointer: tuple[str, str] | None
+    pointer: tuple[str, str] | None = kept(maybe(pair(PLAIN)))
     """The two columns that say in which file and row an entry's record lies, if that is kept."""
-    time: str | None
+    time: str | None = kept()
     """The column that `since` and `until` are compared with."""
-    slotting: slots.Slotting
+    slotting: slots.Slotting = kept(_SLOTS, name="slots")
     """What cuts ordinals into slots. Entries are ordered by their ordinals."""
-    update: str
+    update: str = kept()
     """The technique by which sub-indexes are updated."""
-    shards: int
+    shards: int = kept(whole("shards"))
     """How many shards there are."""
-    format: str
+    format: str = kept(name="file_format")
     """What parts are written as."""
-    nulls: str
+    nulls: str = kept()
     """What becomes of rows without a key: "error" or "skip"."""
-    growth: float
+    growth: float = kept(REAL)
     """How many times larger each room in buckets is than the one before."""
-    first_room: int
+    first_room: int = kept(whole("first_room"))
     """The entries that the smallest room holds."""
-    keep_commits: int
+    keep_commits: int = kept(whole("keep_commits"))
     """How many commits are kept."""
-    keep_s: float
+    keep_s: float = kept(REAL)
     """For how many seconds commits are kept, however many they are."""
-    roots: tuple[str, ...]
+    roots: tuple[str, ...] = kept(listed(PLAIN))
     """The folders over which sub-indexes are spread, if there are any."""
-    former_formats: tuple[str, ...] = ()
+    former_formats: tuple[str, ...] = kept(listed(PLAIN), default=())
     """The formats that migrations have left."""
-    identity: str = ""
+    identity: str = kept(default="")
     """What tells it from every other index, on its roots and on servers."""
     read_from: str = field(default="", compare=False)
     """The checksum of the file that it was read from; empty where it was not read from one."""
@@ -202,20 +237,6 @@ class Definition(ABC):
     @abstractmethod
     def describe(self, manifest: Manifest) -> dict[str, Any]:
         """What a kind of index has to say of a commit beside what all have, as plain JSON."""
-
-    @abstractmethod
-    def _own_json(self) -> dict[str, Any]:
-        """The answers that only this kind of index has, as plain JSON."""
-
-    @classmethod
-    @abstractmethod
-    def _own_from_json(cls, body: Mapping[str, Any]) -> dict[str, Any]:
-        """The answers that only this kind of index has, from such JSON."""
-
-    @classmethod
-    def _read_slots(cls, data: dict[str, Any]) -> slots.Slotting:
-        """The slots that `to_json` of them described. Raises BadDefinition."""
-        return slots.from_json(data)
 
     @abstractmethod
     def check_planner(self) -> None:
@@ -298,55 +319,13 @@ class Definition(ABC):
 
     def to_json(self) -> dict[str, Any]:
         """All answers, as plain JSON."""
-        return {
-            "format": FORMAT,
-            "kind": self.kind,
-            "schema": base64.b64encode(self.schema.serialize()).decode(),
-            "offered": base64.b64encode(self.offered.serialize()).decode(),
-            "columns": {field.name: str(field.type) for field in self.schema},
-            "key": self.key if isinstance(self.key, str) else list(self.key),
-            "position": self.position,
-            "pointer": None if self.pointer is None else list(self.pointer),
-            "time": self.time,
-            "slots": self.slotting.to_json(),
-            **self._own_json(),
-            "update": self.update,
-            "shards": self.shards,
-            "file_format": self.format,
-            "nulls": self.nulls,
-            "growth": self.growth,
-            "first_room": self.first_room,
-            "keep_commits": self.keep_commits,
-            "keep_s": self.keep_s,
-            "roots": list(self.roots),
-            "former_formats": list(self.former_formats),
-            "identity": self.identity,
-        }
+        columns = {field.name: str(field.type) for field in self.schema}
+        return {"format": FORMAT, "kind": self.kind, "columns": columns, **fields_to_json(self)}
 
     @classmethod
     def _from_json(cls, body: Mapping[str, Any], name: str) -> Self:
         try:
-            definition = cls(
-                schema=_read_schema(body["schema"]),
-                offered=_read_schema(body["offered"]),
-                key=body["key"] if isinstance(body["key"], str) else tuple(body["key"]),
-                position=body["position"],
-                pointer=None if body["pointer"] is None else tuple(body["pointer"]),
-                time=body["time"],
-                slotting=cls._read_slots(body["slots"]),
-                **cls._own_from_json(body),
-                update=body["update"],
-                shards=whole_number("shards", body["shards"], 1),
-                format=body["file_format"],
-                nulls=body["nulls"],
-                growth=float(body["growth"]),
-                first_room=whole_number("first_room", body["first_room"], 1),
-                keep_commits=whole_number("keep_commits", body["keep_commits"], 1),
-                keep_s=float(body["keep_s"]),
-                roots=tuple(body["roots"]),
-                former_formats=tuple(body["former_formats"]),
-                identity=body["identity"],
-            )
+            definition = cls(**fields_from_json(cls, body))
             definition.technique.check(definition.spec, definition.package)
             definition.check_planner()
             _ = definition.rooms, definition.spec.key_type
@@ -399,17 +378,6 @@ def owed_by(manifest: Manifest) -> list[Operation]:
     except (AssertionError, KeyError, ValueError) as error:
         raise Damaged(f"commit {manifest.commit} owes what cannot be done ({error})") from error
     return owed
-
-
-def _read_schema(text: str) -> pa.Schema:
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
-
-
-def whole_number(name: str, value: Any, least: int) -> int:
-    """The value of an option as a whole number. Raises BadDefinition."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value < least:
-        raise BadDefinition(f"{name}={value!r} is not a whole number of at least {least}.")
-    return operator.index(value)
 
 
 def window_of(value: Any) -> int:

@@ -6,6 +6,7 @@ to say instead.
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Mapping, Sequence
@@ -83,7 +84,7 @@ def define_life(
     traits = find_method(method)
     sizes = _check_ends(schema, inserted, expires, lifetime, counts, traits.counts)
     slotting = ends(schema.field(inserted).type, refresh, origin, zone)
-    rows, columns = read_grid(grid)
+    sides = read_grid(grid)
     definition = LifeDefinition(
         **shared_answers(
             schema,
@@ -109,8 +110,7 @@ def define_life(
         counts=sizes,
         spans=_spans(schema, slotting, inserted, spans, traits.counts),
         window=_window(slotting, max_lifetime, refresh),
-        rows=rows,
-        columns=columns,
+        sides=sides,
         method=method,
         partition=read_partition(method, partition),
         seed=whole_number("seed", seed, 0),
@@ -142,7 +142,7 @@ def redefine_life(
             f"method={name!r} {'guesses' if traits.counts else 'knows'} when rows end, and this "
             f"index {'guesses' if held.counts else 'knows'} it. Choose a method of the same sort."
         )
-    rows, columns = (held.rows, held.columns) if grid is None else read_grid(grid)
+    sides = held.sides if grid is None else read_grid(grid)
     stays = traits.reclusters == find_method(held.method).reclusters
     stored = held.format
     if format is not None or not stays:
@@ -153,8 +153,7 @@ def redefine_life(
     later = replace(
         held,
         method=name,
-        rows=rows,
-        columns=columns,
+        sides=sides,
         partition=read_partition(name, partition),
         update=METHOD_UPDATES[traits.reclusters],
         format=stored,
@@ -166,7 +165,7 @@ def redefine_life(
 
 
 def _check(definition: LifeDefinition) -> None:
-    check_parts(definition.shards, definition.rows * definition.columns)
+    check_parts(definition.shards, math.prod(definition.sides))
     _ = definition.spec.key_type, definition.grid, definition.rooms
     definition.technique.check(definition.spec, definition.package)
     definition.package.check(definition.spec)

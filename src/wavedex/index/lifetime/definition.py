@@ -23,9 +23,10 @@ from wavedex.errors import (
     NullTimes,
     SchemaMismatch,
 )
-from wavedex.index.core.definition import Definition, whole_number
+from wavedex.index.core.definition import Definition, whole
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.view import LifeView
+from wavedex.log.codec import PLAIN, REAL, Codec, kept, named, pair
 from wavedex.log.manifest import Manifest, SubIndex
 from wavedex.plan import Grid, GridState, State, grid
 from wavedex.rows.arrow import to_arrow
@@ -39,6 +40,8 @@ from wavedex.store.sifted import above
 _FAR = 2**62
 """A position that no row has."""
 _LAST = 2**63 - 1
+_ENDS = Codec(lambda slotting: slotting.to_json(), ends.from_json)
+_NUMBER = Codec(int, int)
 METHOD_UPDATES = {True: "packed-shadow", False: "in-place"}
 """How sub-indexes are updated, by whether the method reclusters them."""
 
@@ -70,39 +73,37 @@ class LifeDefinition(Definition):
     There are three ways to tell a row's end: `expires`, `lifetime` and `counts`.
     """
 
-    slotting: Ends
+    slotting: Ends = kept(_ENDS, name="slots")
     """What cuts ends into slots. Each slot ends with a refresh."""
-    time: str
+    time: str = kept()
     """The column of births."""
-    expires: str | None
+    expires: str | None = kept()
     """The column of ends, if there is one."""
-    lifetime: str | None
+    lifetime: str | None = kept()
     """The column that says how long after its birth a row ends, if there is one."""
-    counts: Mapping[str, int]
+    counts: Mapping[str, int] = kept(named(_NUMBER))
     """The columns of positions in counted windows, each with the rows of its window.
 
     With them, ends are guessed.
     """
-    spans: Mapping[str, int]
+    spans: Mapping[str, int] = kept(named(_NUMBER))
     """The columns with the times of the rows that an entry was made of.
 
     Each comes with the window which that row was in, as ordinals.
     """
-    window: int
+    window: int = kept(whole("window"))
     """The bound on lifetimes, in refreshes."""
-    rows: int
-    """The partitions of births in the grid."""
-    columns: int
-    """The partitions of deaths in the grid."""
-    method: str
+    sides: tuple[int, int] = kept(pair(whole("grid")), name="grid")
+    """The partitions of births in the grid, and of deaths."""
+    method: str = kept()
     """The name of the method."""
-    partition: tuple[str, str]
+    partition: tuple[str, str] = kept(pair(PLAIN))
     """How births and deaths are partitioned."""
-    seed: int
+    seed: int = kept(whole("seed", 0))
     """What random partitions are drawn from."""
-    reach: tuple[int, int]
+    reach: tuple[int, int] = kept(pair(PLAIN))
     """How many slots before and after the present one a refresh examines, with counted windows."""
-    buckets: float
+    buckets: float = kept(REAL)
     """How many chained buckets a key has on average, where nothing is reclustered."""
 
     kind: ClassVar[str] = "lifetime"
@@ -124,8 +125,7 @@ class LifeDefinition(Definition):
     @cached_property
     def grid(self) -> Grid:
         """The planner."""
-        sides = self.window, self.rows, self.columns
-        return grid(self.method, *sides, self.partition, self.seed, self.reach)
+        return grid(self.method, self.window, *self.sides, self.partition, self.seed, self.reach)
 
     @cached_property
     def rooms(self) -> Sizes:
@@ -325,7 +325,7 @@ class LifeDefinition(Definition):
         now = LifeClock.of(manifest).now
         return {
             "method": self.method,
-            "grid": [self.rows, self.columns],
+            "grid": list(self.sides),
             "partition": list(self.partition),
             "window": self.window,
             "indexes": self.grid.indexes,
@@ -344,47 +344,6 @@ class LifeDefinition(Definition):
             "births": {} if state is None else {n: sorted(s) for n, s in state.births.items()},
             "rows_held": sum(sub.rows for sub in shown),
             "rows_hidden": sum(sub.rows_hidden for sub in shown),
-        }
-
-    # -- as JSON --------------------------------------------------------------------------------
-
-    @classmethod
-    def _read_slots(cls, data: dict[str, Any]) -> Ends:
-        return ends.from_json(data)
-
-    def _own_json(self) -> dict[str, Any]:
-        return {
-            "expires": self.expires,
-            "lifetime": self.lifetime,
-            "counts": dict(self.counts),
-            "spans": dict(self.spans),
-            "window": self.window,
-            "grid": [self.rows, self.columns],
-            "method": self.method,
-            "partition": list(self.partition),
-            "seed": self.seed,
-            "reach": list(self.reach),
-            "buckets": self.buckets,
-        }
-
-    @classmethod
-    def _own_from_json(cls, body: Mapping[str, Any]) -> dict[str, Any]:
-        rows, columns = body["grid"]
-        births, deaths = body["partition"]
-        before, after = body["reach"]
-        return {
-            "expires": body["expires"],
-            "lifetime": body["lifetime"],
-            "counts": {name: int(size) for name, size in body["counts"].items()},
-            "spans": {name: int(span) for name, span in body["spans"].items()},
-            "window": whole_number("window", body["window"], 1),
-            "rows": whole_number("rows", rows, 1),
-            "columns": whole_number("columns", columns, 1),
-            "method": body["method"],
-            "partition": (births, deaths),
-            "seed": whole_number("seed", body["seed"], 0),
-            "reach": (before, after),
-            "buckets": float(body["buckets"]),
         }
 
 

@@ -295,8 +295,9 @@ class LifetimeIndex(Held[LifeDefinition]):
 
     def __repr__(self) -> str:
         definition = self.definition
+        rows, columns = definition.sides
         return (
             f"<LifetimeIndex {self.path}: {definition.method}, "
-            f"{definition.rows}x{definition.columns}, lifetimes up to {definition.window} "
+            f"{rows}x{columns}, lifetimes up to {definition.window} "
             "refreshes>"
         )

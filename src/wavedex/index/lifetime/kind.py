@@ -148,8 +148,7 @@ class LifeKind(Kind):
             spans = {column: slotting.length(span) for column, span in given.items()}
             return spans == definition.spans, definition.spans
         if name == "grid":
-            shape = definition.rows, definition.columns
-            return read_grid(given) == shape, [*shape]
+            return read_grid(given) == definition.sides, [*definition.sides]
         if name == "partition":
             sides = definition.partition
             return read_partition(definition.method, given) == sides, [*sides]

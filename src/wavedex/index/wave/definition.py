@@ -12,8 +12,9 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadTime
-from wavedex.index.core.definition import Definition, owed_by, whole_number
+from wavedex.index.core.definition import Definition, owed_by, whole
 from wavedex.index.wave.view import WaveView
+from wavedex.log.codec import PLAIN, Codec, kept, maybe, numbered
 from wavedex.log.manifest import OPEN, Manifest, SubIndex
 from wavedex.plan import (
     Scheme,
@@ -37,21 +38,21 @@ from wavedex.store.part import Slots
 class WaveDefinition(Definition):
     """A wave index as it was created. `wavedex.index.wave.answers` makes one and checks it."""
 
-    window: int
+    window: int = kept(whole("window"))
     """How many slots are kept."""
-    indexes: int
+    indexes: int = kept(whole("indexes"))
     """Over how many sub-indexes they are spread."""
-    scheme_name: str
+    scheme_name: str = kept(name="scheme")
     """The name of the scheme."""
-    late: str
+    late: str = kept()
     """What becomes of rows that are older than the window: "error" or "drop"."""
-    max_gap: int | None
+    max_gap: int | None = kept(maybe(whole("max_gap", 0)))
     """How many empty slots may lie between two batches; None for as many as the window has."""
-    spread: bool
+    spread: bool = kept(Codec(bool, bool))
     """Whether preparation is spread over the slots, by schemes that can."""
-    max_size: int | None
+    max_size: int | None = kept()
     """The most rows that a window will ever have, for schemes that must know."""
-    sizes: Mapping[int, int]
+    sizes: Mapping[int, int] = kept(numbered(PLAIN))
     """The rows of slots that are to come, by number, for schemes that must know."""
 
     kind: ClassVar[str] = "wave"
@@ -207,32 +208,6 @@ class WaveDefinition(Definition):
                 }
                 for slot in rows
             ],
-        }
-
-    def _own_json(self) -> dict[str, Any]:
-        return {
-            "window": self.window,
-            "indexes": self.indexes,
-            "scheme": self.scheme_name,
-            "late": self.late,
-            "max_gap": self.max_gap,
-            "spread": self.spread,
-            "max_size": self.max_size,
-            "sizes": {str(slot): rows for slot, rows in sorted(self.sizes.items())},
-        }
-
-    @classmethod
-    def _own_from_json(cls, body: Mapping[str, Any]) -> dict[str, Any]:
-        gap = body["max_gap"]
-        return {
-            "window": whole_number("window", body["window"], 1),
-            "indexes": whole_number("indexes", body["indexes"], 1),
-            "scheme_name": body["scheme"],
-            "late": body["late"],
-            "max_gap": None if gap is None else whole_number("max_gap", gap, 0),
-            "spread": bool(body["spread"]),
-            "max_size": body["max_size"],
-            "sizes": {int(slot): rows for slot, rows in body["sizes"].items()},
         }
 
 
