@@ -1,8 +1,8 @@
 """Which combinations of cases are run: each case in one of several ways in turn, or in all.
 
 Every case and every way is met, and neighbours along each axis differ in their ways. With
-WAVEDEX_TESTS=all in the environment every case is run in every way, and Hypothesis tries twice as
-many examples.
+WAVEDEX_TESTS=all in the environment every case is run in every way, and Hypothesis tries many more
+examples.
 """
 
 from __future__ import annotations
@@ -12,7 +12,16 @@ import os
 from collections.abc import Iterable
 from typing import Any
 
+from hypothesis import settings
+
 RUNS_ALL = os.environ.get("WAVEDEX_TESTS") == "all"
+TIMES_MORE = 20
+"""How many times as many examples Hypothesis tries where everything is run."""
+
+
+def examples(count: int) -> settings:
+    """So many examples for a test, as a decorator; many more where everything is run."""
+    return settings(max_examples=count * TIMES_MORE if RUNS_ALL else count)
 
 
 def in_turn(ways: Iterable[Any], *axes: Iterable[Any]) -> list[tuple[Any, ...]]:

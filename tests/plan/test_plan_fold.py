@@ -1,9 +1,10 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.matrix import examples
 from wavedex.plan import SCHEMES, Add, Build, Drop, Plan, apply, options_of, plan_fold, scheme
 
 KINDS = [
@@ -26,7 +27,7 @@ def stepped(planner, state, slots):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("name", "options"), KINDS)
-@settings(max_examples=120, deadline=None, database=None, derandomize=True)
+@examples(120)
 @given(st.data())
 def test_a_fold_leads_where_slot_by_slot_leads(name, options, data):
     fewest = SCHEMES[name].fewest_indexes

@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.collisions import colliding
+from kit.matrix import examples
 from wavedex.rows import matching
 from wavedex.rows.content import hash_rows
 from wavedex.rows.matching import match_rows
@@ -65,7 +66,7 @@ def check(one: pa.RecordBatch, other: pa.RecordBatch, sides: list[list[str]]) ->
 
 
 @pytest.mark.slow
-@settings(max_examples=40)
+@examples(40)
 @pytest.mark.parametrize("name", COLUMNS)
 @given(data=st.data())
 def test_rows_of_every_type_are_matched_as_counters_have_it(name, data):

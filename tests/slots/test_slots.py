@@ -12,9 +12,10 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.matrix import examples
 from wavedex.errors import BadDefinition, BadTime
 from wavedex.slots import Slotting, from_json, ordinals, slotting
 
@@ -100,7 +101,7 @@ def slot_of(slots: Slotting, ordinal: int) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("zone", ZONES)
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(data=st.data())
 def test_calendar_slots_of_instants_equal_those_of_the_oracle(
     zone: str, data: st.DataObject
@@ -131,7 +132,7 @@ def test_calendar_slots_of_instants_equal_those_of_the_oracle(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("column", [*PER_SECOND, "date32", "date64"])
-@settings(deadline=None, max_examples=60)
+@examples(60)
 @given(
     whens=st.lists(
         st.datetimes(datetime(1680, 1, 1), datetime(2260, 1, 1)), min_size=1, max_size=12
@@ -153,7 +154,7 @@ def test_calendar_slots_of_times_as_written_need_no_zone(
 
 
 @pytest.mark.parametrize("is_aware", [True, False])
-@settings(deadline=None, max_examples=100)
+@examples(100)
 @given(
     column=st.sampled_from(list(PER_SECOND)),
     rows=st.lists(st.integers(INT64_MIN, INT64_MAX), max_size=8),
@@ -272,7 +273,7 @@ def test_no_rows_have_no_slots() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("zone", ZONES)
-@settings(deadline=None, max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_bounds_choose_the_rows_that_the_words_mean(zone: str, data: st.DataObject) -> None:
     column = data.draw(st.sampled_from(list(PER_SECOND)))

@@ -14,10 +14,11 @@ import numpy as np
 import pyarrow as pa
 import pytest
 import xxhash
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wavedex as wx
+from kit.matrix import examples
 from kit.ways import WAYS
 from wavedex import errors
 from wavedex.rows.composite import CompositeKey
@@ -73,7 +74,7 @@ batches = st.lists(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=8)
+@examples(8)
 @given(
     batches=batches,
     late=st.lists(st.tuples(keys, st.integers(0, 9)), max_size=4),

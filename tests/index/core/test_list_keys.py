@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wavedex as wx
+from kit.matrix import examples
 from kit.ways import WAYS
 from wavedex import errors
 from wavedex.testing.oracle import Oracle, same_rows
@@ -56,7 +57,7 @@ documents = st.lists(st.tuples(lists, st.integers(0, 9)), min_size=1, max_size=5
 @pytest.mark.slow
 @pytest.mark.parametrize("position", ["place", None])
 @pytest.mark.parametrize("way", WAYS)
-@settings(max_examples=6)
+@examples(6)
 @given(batches=st.lists(documents, min_size=1, max_size=5), late=documents, chunk=st.integers(1, 3))
 def test_the_values_of_lists_are_found_with_their_places(
     tmp_path_factory, way, position, batches, late, chunk

@@ -10,12 +10,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import given, seed, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wavedex as wx
 from kit.life_rows import COUNTED, SIZES, counted_rows, make_counted, table
-from kit.matrix import RUNS_ALL
+from kit.matrix import examples
 from wavedex import errors
 from wavedex.index.lifetime import counted as counting
 from wavedex.index.lifetime.clock import LifeClock
@@ -47,8 +47,7 @@ steps = st.lists(
 @pytest.mark.slow
 @pytest.mark.parametrize("method", METHODS)
 def test_whatever_the_rates_do_the_answers_are_those_of_a_plain_list(tmp_path, method):
-    @seed(7)
-    @settings(max_examples=15 if RUNS_ALL else 8)
+    @examples(8)
     @given(steps, st.integers(0, 2**32))
     def walk(plan, number):
         rng = random.Random(number)
@@ -216,7 +215,6 @@ def test_a_refresh_that_finds_nothing_over_writes_nothing(tmp_path):
 
 
 @pytest.mark.slow
-@seed(3)
 @given(
     st.lists(
         st.tuples(st.sampled_from([0, 1, 1, 3]), st.integers(0, 40), st.integers(0, 12)),

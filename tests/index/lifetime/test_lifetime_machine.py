@@ -36,7 +36,7 @@ GRIDS = [(2, 2), (4, 2), (2, 4)]
 TWO_SIDED = ["rebuild", "no-rebuild", "lazy-rebuild", "lazy-no-rebuild"]
 ONE_SIDED = {"r-ins": (3, 1), "d-ins": (3, 1), "r-exp": (1, 3), "d-exp": (1, 3), "wata": (3, 1)}
 PARTITIONS = ["round-robin", "chronological", "random"]
-EXAMPLES, STEPS = 6, 16
+EXAMPLES, STEPS = 3, 16
 
 rows_to_come = st.lists(
     st.tuples(

@@ -8,11 +8,12 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pyarrow import feather, parquet
 
 import wavedex as wx
+from kit.matrix import examples
 from kit.ways import WAYS
 
 SCHEMA = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64()), ("big", pa.string())])
@@ -75,7 +76,7 @@ def test_whole_records_come_back_in_the_order_of_the_entries(tmp_path, way):
     assert index.snapshot().probe("key 3", since=5, follow=True).num_rows == 16
 
 
-@settings(max_examples=25)
+@examples(25)
 @given(
     rows=st.integers(1, 40), piece=st.integers(1, 9), kind=st.sampled_from(["parquet", "arrow"]),
     places=st.lists(st.integers(0, 39), min_size=1, max_size=12),

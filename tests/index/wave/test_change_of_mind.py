@@ -20,7 +20,7 @@ from wavedex.index.core.migration import STRATEGIES
 from wavedex.plan import SCHEMES
 
 NEEDED = {"max_size": 40, "sizes": {slot: slot % 5 for slot in range(3, 40)}}
-EXAMPLES = 8
+EXAMPLES = 4
 STEPS = 14
 
 

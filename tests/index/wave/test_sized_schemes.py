@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import wavedex as wx
+from kit.matrix import examples
 from kit.ways import WEIGHING, told
 from wavedex import errors
 from wavedex.engine.techniques import TECHNIQUES
@@ -121,7 +122,7 @@ def test_appends_amendments_and_backfills_are_weighed_and_answered(tmp_path, sch
 
 
 @pytest.mark.slow
-@settings(max_examples=12)
+@examples(12)
 @given(
     sizes=st.lists(st.sampled_from([0, 0, 1, 2, 3, 20]), min_size=6, max_size=16).filter(any),
     window=st.integers(2, 5),

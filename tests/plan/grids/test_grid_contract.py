@@ -3,11 +3,12 @@
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kit import grid_oracle as oracle
 from kit import plan_oracle
+from kit.matrix import examples
 from wavedex.plan import METHODS, Delete, Examine, GridState, Plan, apply, grid, touched
 
 TWO_SIDED = ["rebuild", "no-rebuild"]
@@ -185,7 +186,7 @@ def planners(draw):
 
 
 @pytest.mark.slow
-@settings(max_examples=300)
+@examples(300)
 @given(planners(), st.integers(-30, 30), st.lists(st.integers(1, 9), min_size=1, max_size=12))
 def test_whatever_the_jumps_every_live_pair_is_in_exactly_one_cell(planner, newest, jumps):
     window = planner.window
@@ -217,7 +218,7 @@ def test_whatever_the_jumps_every_live_pair_is_in_exactly_one_cell(planner, newe
         newest, before, state = slot, state.layout, read
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(planners(), st.data())
 def test_a_jump_leads_where_the_single_steps_lead(planner, data):
     window = planner.window
@@ -245,7 +246,7 @@ def test_a_jump_leads_where_the_single_steps_lead(planner, data):
     )
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.sampled_from(COUNT), st.sampled_from(PURE), st.data())
 def test_a_living_row_is_never_deleted_by_a_wrong_guess(method, deaths, data):
     planner = grid(method, 8, 2, 4, ("round-robin", deaths))

@@ -1,9 +1,10 @@
 """Which sub-indexes hold slots of a range: the tree says what looking at each of them says."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.matrix import examples
 from wavedex.plan import Intervals, grid
 
 LAYOUTS = st.lists(st.frozensets(st.integers(-20, 20), max_size=12), max_size=9).map(
@@ -20,7 +21,7 @@ def brute_force(layout, since, until):
     ]
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(LAYOUTS, ENDS, ENDS)
 def test_the_tree_finds_what_looking_at_each_sub_index_finds(layout, since, until):
     assert Intervals(layout).overlapping(since, until) == brute_force(layout, since, until)

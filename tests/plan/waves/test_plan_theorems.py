@@ -3,10 +3,11 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kit import plan_oracle as oracle
+from kit.matrix import examples
 from wavedex.plan import scheme
 
 SHAPES = [(window, n) for window in range(2, 21) for n in range(2, window + 1)]
@@ -39,7 +40,7 @@ def test_wata_reaches_the_bound_of_theorem_2_exactly(window, indexes):
     assert scheme("wata", window, indexes).extra_slots == bound(window, indexes) - window
 
 
-@settings(max_examples=150, deadline=None, database=None, derandomize=True)
+@examples(150)
 @given(st.data())
 def test_wata_takes_at_most_twice_the_space_of_the_largest_window(data):
     window = data.draw(st.integers(2, 14))

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.chain_walk import SPECS, Walk, batch_of, check, check_chains, make_row
+from kit.matrix import examples
 from wavedex.errors import BadDefinition, Damaged
 from wavedex.files.local import Files
 from wavedex.rows.entries import EntrySpec
@@ -29,7 +30,7 @@ SIZES = Sizes(2.0, 2)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", SPECS)
-@settings(max_examples=25)
+@examples(25)
 @given(
     drawn=st.lists(st.tuples(st.integers(0, 7), st.integers(0, 12)), min_size=1, max_size=60),
     sizes=st.builds(Sizes, st.sampled_from([1.1, 2.0, 16.0]), st.integers(1, 5), st.floats(1, 6)),

@@ -13,11 +13,12 @@ import tempfile
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.chain_walk import EVERY, KEYS, SPECS, Walk, batch_of, check, check_chains, make_row
 from kit.collisions import colliding
+from kit.matrix import examples
 from wavedex.errors import Damaged
 from wavedex.files.local import Files
 from wavedex.rows.content import hash_rows
@@ -41,7 +42,7 @@ step = st.one_of(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", SPECS)
-@settings(max_examples=40)
+@examples(40)
 @given(
     steps=st.lists(step, min_size=1, max_size=16),
     sizes=st.builds(

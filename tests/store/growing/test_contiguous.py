@@ -11,9 +11,10 @@ import tempfile
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from kit.matrix import examples
 from wavedex.files.local import Files
 from wavedex.rows.entries import EntrySpec
 from wavedex.rows.pieces import Pieces
@@ -65,7 +66,7 @@ step = st.one_of(
 )
 
 
-@settings(max_examples=30)
+@examples(30)
 @given(
     steps=st.lists(step, max_size=14),
     growth=st.sampled_from([1.1, 2.0, 4.0]),
@@ -166,7 +167,7 @@ def test_freed_room_is_used_again_so_that_a_steady_window_does_not_grow(tmp_path
     assert max(sizes[40:]) == max(sizes[:40])
 
 
-@settings(max_examples=40)
+@examples(40)
 @pytest.mark.parametrize("name", ["arrow", "parquet", "sqlite"])
 @given(
     st.lists(
