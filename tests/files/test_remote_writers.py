@@ -12,6 +12,7 @@ import pyarrow.fs as pafs
 import pytest
 
 import wavedex as wx
+from kit.crashing import crash_numbers
 from kit.remote_places import Place
 from kit.remote_rows import (
     UPDATES,
@@ -263,7 +264,7 @@ def crashing(place, number: int, torn: bool) -> tuple[wx.Surroundings, list[str]
 @pytest.mark.parametrize("update", UPDATES)
 def test_a_crash_at_any_change_leaves_the_old_window_or_the_new_one(subtree, update, torn):
     old, new = oracle_of(1, 2, 3, 4).rows(), oracle_of(1, 2, 3, 4, 5).rows()
-    for number in itertools.count(1):
+    for number in crash_numbers():
         address = subtree.new()
         filled(subtree, address, 1, 2, 3, 4, update=update, shards=1)
         around, changes = crashing(subtree, number, torn)

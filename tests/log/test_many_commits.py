@@ -10,6 +10,7 @@ from contextlib import nullcontext
 import pytest
 
 import wavedex as wx
+from kit.crashing import crash_numbers
 from kit.stream_oracle import EVERY, SCHEMA, bag, rows
 from wavedex.engine.change import Change
 from wavedex.files.local import Files
@@ -148,7 +149,7 @@ def test_what_a_crash_left_goes_when_its_commit_does_at_the_latest(tmp_path):
     origin, scratch = tmp_path / "origin", tmp_path / "scratch"
     append_slots(make(origin, keep, shards=1), range(8))
     left_something = 0
-    for number in itertools.count(1):
+    for number in crash_numbers():
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.copytree(origin, scratch)
         disk = CrashingDisk(scratch, number)
@@ -162,7 +163,7 @@ def test_what_a_crash_left_goes_when_its_commit_does_at_the_latest(tmp_path):
             append_slots(wx.open(scratch), [slot])
         check_every_commit(scratch)
         assert not unnamed_files(scratch), f"crashed before change {number}"
-    assert left_something > 5
+    assert left_something > 1
 
 
 def test_an_index_with_many_commits_forgets_them_all_when_keys_are_erased(tmp_path):

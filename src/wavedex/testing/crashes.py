@@ -23,10 +23,9 @@ True
 
 from __future__ import annotations
 
-import itertools
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -54,6 +53,8 @@ DISKS: dict[str, DiskOf] = {
     "forgetful": lambda files, number: ForgetfulDisk(files, number),
 }
 """Every way for a local disk to go down. An object store crashes; it neither tears nor forgets."""
+EACH = range(1, 10**9)
+"""The numbers of all changes."""
 
 
 class CrashWalk(ABC):
@@ -69,16 +70,22 @@ class CrashWalk(ABC):
         return rows
 
     def crash_everywhere(
-        self, disk_of: DiskOf, act: Callable[[Any], object], old: Expected, new: Expected
+        self,
+        disk_of: DiskOf,
+        act: Callable[[Any], object],
+        old: Expected,
+        new: Expected,
+        numbers: Iterable[int] = EACH,
     ) -> int:
         """Crash `act` before each of its changes in turn. How many there were.
 
+        `numbers` says before which of them, if not before each, and never ends.
         Raises AssertionError where answers are then neither the `old` nor the `new` ones, where
         `act` does not bring the new ones when it is done again, and where files are left that
         nobody names. Raises Damaged where the index does not verify.
         """
         before, after = _listed(old), _listed(new)
-        for number in itertools.count(1):
+        for number in numbers:
             files = self.copy()
             disk = disk_of(files, number)
             try:
@@ -88,9 +95,9 @@ class CrashWalk(ABC):
                     disk.forget()
             else:
                 if not disk.is_down:
-                    return number - 1
+                    return disk.changes.total()
             self._check(files, act, before, after, f"crashed before change {number}")
-        raise AssertionError("the count never ends")
+        raise AssertionError("the numbers ended before the changes did")
 
     def _check(
         self,
@@ -105,7 +112,6 @@ class CrashWalk(ABC):
         found = self.answers(survivor)
         assert same_rows(found, old) or same_rows(found, new), where
         act(survivor)
-        survivor.verify()
         assert same_rows(self.answers(survivor), new), f"{where}, done again"
         survivor.vacuum()
         survivor.verify()
@@ -149,9 +155,10 @@ def crash_everywhere(
     act: Callable[[Any], object],
     old: Expected,
     new: Expected,
+    numbers: Iterable[int] = EACH,
 ) -> int:
     """A walk on a local disk, as `CrashWalk` has it."""
-    return LocalWalk(origin, scratch).crash_everywhere(disk_of, act, old, new)
+    return LocalWalk(origin, scratch).crash_everywhere(disk_of, act, old, new, numbers)
 
 
 def unnamed_files(place: AnyFiles | str | Path) -> set[str]:

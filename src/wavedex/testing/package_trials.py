@@ -324,8 +324,11 @@ def _turn_a_bit(sound: Path, broken: Path, name: str, place: int) -> None:
     (broken / DATA / name).write_bytes(content)
 
 
-def check_crashes(path: Path, scheme: str, disk: str, **how: Any) -> None:
-    """An append that crashes before any of its changes leaves the old window or the new one."""
+def check_crashes(path: Path, scheme: str, disk: str, every: int, **how: Any) -> None:
+    """An append that crashes before any of its changes leaves the old window or the new one.
+
+    With `every` of 3 it is crashed before the first of them, the fourth and so on.
+    """
     origin, format_, update = path / "origin", how.pop("format"), how.pop("update")
     index = create(origin, format_, scheme, update, shards=1, **how)
     truth = fill(index, range(1, 9))
@@ -336,5 +339,6 @@ def check_crashes(path: Path, scheme: str, disk: str, **how: Any) -> None:
     def append(index: WaveIndex) -> None:
         index.append(table(rows_of(9)))
 
-    changes = crash_everywhere(origin, path / "scratch", DISKS[disk], append, old, truth.rows())
+    new, numbers = truth.rows(), range(1, 10**9, every)
+    changes = crash_everywhere(origin, path / "scratch", DISKS[disk], append, old, new, numbers)
     assert changes > 7, "An append made hardly any change to the disk."

@@ -67,16 +67,17 @@ def contract(
     """The clauses for a format that this process has registered.
 
     `options` are further ones of `WaveIndex.create`. `thorough` walks each scheme through with each
-    technique, and crashes each on every kind of disk; otherwise they take turns.
+    technique, and crashes before each change on every kind of disk; otherwise they take turns.
     """
     found = find_format(format)
     updates = [*TECHNIQUES] if found.updates is not None else WHOLE
     clauses = [*_of_schemes(updates, found.deletes, thorough, {"format": format, **options})]
     for place, update in enumerate(updates):
         how = {"format": format, "update": update, **options}
-        clauses += _of_rows(update, how)
+        kinds = [*KEY_TYPES] if thorough else [*KEY_TYPES][place % 2 :: 2]
+        clauses += _of_rows(update, how, kinds)
         if found.sweep is None:
-            clauses += _of_files(update, how, _crashes(None if thorough else place))
+            clauses += _of_files(update, how, None if thorough else place)
     return clauses
 
 
@@ -91,8 +92,9 @@ def _of_schemes(
             yield Clause(f"{scheme} with {update}", walk)
 
 
-def _of_rows(update: str, how: Mapping[str, Any]) -> Iterator[Clause]:
-    for kind, (arrow_type, keys) in KEY_TYPES.items():
+def _of_rows(update: str, how: Mapping[str, Any], kinds: Sequence[str]) -> Iterator[Clause]:
+    for kind in kinds:
+        arrow_type, keys = KEY_TYPES[kind]
         act = partial(trials.check_keys, kind=arrow_type, keys=keys, **how)
         yield Clause(f"keys of type {kind} with {update}", act)
     yield Clause(f"values with {update}", partial(trials.check_values, **how))
@@ -109,11 +111,10 @@ def _crashes(turn: int | None) -> list[tuple[str, str]]:
     return [(schemes[turn % len(schemes)], disks[turn % len(disks)])]
 
 
-def _of_files(
-    update: str, how: Mapping[str, Any], crashes: Sequence[tuple[str, str]]
-) -> Iterator[Clause]:
+def _of_files(update: str, how: Mapping[str, Any], turn: int | None) -> Iterator[Clause]:
     yield Clause(f"erased rows with {update}", partial(trials.check_erased, **how))
     yield Clause(f"turned bits with {update}", partial(trials.check_turned_bits, **how))
-    for scheme, disk in crashes:
-        act = partial(trials.check_crashes, scheme=scheme, disk=disk, **how)
+    for scheme, disk in _crashes(turn):
+        every = 1 if turn is None else 2
+        act = partial(trials.check_crashes, scheme=scheme, disk=disk, every=every, **how)
         yield Clause(f"crashes of {scheme} with {update}, disk: {disk}", act)

@@ -11,12 +11,13 @@ import shutil
 import pytest
 
 import wavedex as wx
+from kit.crashing import crash_everywhere
 from kit.matrix import in_turn
 from kit.small_waves import SCHEMA, WINDOW, answers, make, rows_of, table
 from kit.ways import CASES
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
-from wavedex.testing.crashes import DISKS, crash_everywhere
+from wavedex.testing.crashes import DISKS
 from wavedex.testing.disks import Crash, ForgetfulDisk, WatchedDisk
 from wavedex.testing.oracle import same_rows
 
@@ -34,9 +35,7 @@ def test_a_crash_in_an_append_leaves_the_old_window_or_the_new_one(tmp_path, sch
     def act(index: wx.WaveIndex) -> None:
         index.append(table(following))
 
-    changes = crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.rows()
-    )
+    changes = crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.rows())
     assert changes > 8
 
 
@@ -52,9 +51,7 @@ def test_a_crash_in_an_append_of_several_slots_leaves_the_old_window_or_the_new_
     def act(index: wx.WaveIndex) -> None:
         index.append(table(following))
 
-    crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.rows()
-    )
+    crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.rows())
 
 
 @pytest.mark.parametrize(("update", "disk"), in_turn(DISKS, TECHNIQUES))
@@ -65,7 +62,7 @@ def test_a_crash_in_the_first_append_leaves_an_empty_index_or_a_full_one(tmp_pat
     def act(index: wx.WaveIndex) -> None:
         index.append(table(following))
 
-    crash_everywhere(tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, [], following)
+    crash_everywhere(tmp_path, DISKS[disk], act, [], following)
 
 
 @pytest.mark.parametrize(
@@ -84,9 +81,7 @@ def test_a_crash_in_an_amendment_leaves_the_old_window_or_the_new_one(
         if not any(row["v"] == "late" for row in answers(index)):
             index.amend(table(late))
 
-    crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.rows()
-    )
+    crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.rows())
 
 
 @pytest.mark.parametrize(("update", "disk"), in_turn(DISKS, TECHNIQUES))
@@ -96,9 +91,7 @@ def test_a_crash_in_a_vacuum_loses_nothing(tmp_path, update, disk):
     def act(index: wx.WaveIndex) -> None:
         index.vacuum()
 
-    crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, oracle.rows(), oracle.rows()
-    )
+    crash_everywhere(tmp_path, DISKS[disk], act, oracle.rows(), oracle.rows())
 
 
 @pytest.mark.parametrize("disk", DISKS)

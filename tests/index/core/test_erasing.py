@@ -13,11 +13,12 @@ import pyarrow.parquet
 import pytest
 
 import wavedex as wx
+from kit.crashing import crash_everywhere
 from kit.small_waves import WINDOW, answers, make, rows_of, table
 from kit.ways import SQLITE, WAYS
 from wavedex.files.local import Files
 from wavedex.files.names import LOCK
-from wavedex.testing.crashes import DISKS, crash_everywhere
+from wavedex.testing.crashes import DISKS
 from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("who", pa.string()), ("t", pa.int64()), ("text", pa.string())])
@@ -76,8 +77,7 @@ def test_a_crash_in_an_erase_leaves_the_old_window_or_the_new_one(tmp_path, way,
     oracle = make(tmp_path / "origin", "rata", way, range(1, WINDOW + 4))
     new = oracle.rows(lambda row: row["k"] not in (3, 5))
     crash_everywhere(
-        tmp_path / "origin",
-        tmp_path / "scratch",
+        tmp_path,
         DISKS[disk],
         lambda index: index.erase([3, 5]),
         oracle.rows(),

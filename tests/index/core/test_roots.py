@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import shutil
 import threading
 from pathlib import Path
@@ -11,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
+from kit.crashing import crash_numbers
 from kit.small_waves import SCHEMA, WINDOW, answers, rows_of, table
 from kit.ways import WAYS
 from wavedex.files.local import Files
@@ -141,7 +141,7 @@ def test_a_crash_on_any_of_the_disks_leaves_the_old_window_or_the_new_one(tmp_pa
     shutil.copytree(tmp_path / "live", tmp_path / "kept")
     old = oracle.rows()
     oracle.append(rows_of(8), 8)
-    for number in itertools.count(1):
+    for number in crash_numbers():
         shutil.rmtree(tmp_path / "live")
         shutil.copytree(tmp_path / "kept", tmp_path / "live")
         disks = Counted(number)

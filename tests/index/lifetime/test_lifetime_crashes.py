@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kit.crashing import crash_everywhere
 from kit.life_rows import (
     COUNTED,
     LAST,
@@ -15,7 +16,7 @@ from kit.life_rows import (
     table,
 )
 from kit.matrix import in_turn
-from wavedex.testing.crashes import DISKS, crash_everywhere
+from wavedex.testing.crashes import DISKS
 from wavedex.testing.life_oracle import END
 
 METHODS = ["rebuild", "no-rebuild", "lazy-no-rebuild", "wata"]
@@ -34,9 +35,7 @@ def test_a_crash_in_a_refresh_leaves_the_rows_of_before_or_of_after(tmp_path, me
     def act(life):
         life.update(now, table(rows))
 
-    changes = crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.live()
-    )
+    changes = crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.live())
     assert changes > 6
 
 
@@ -51,9 +50,7 @@ def test_a_crash_in_a_retraction_hides_all_of_the_rows_or_none(tmp_path, method,
     def act(life):
         retract_once(life, LAST + 1, rows)
 
-    changes = crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.live()
-    )
+    changes = crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.live())
     assert changes > 4
 
 
@@ -68,9 +65,7 @@ def test_a_crash_in_a_prolongation_leaves_the_old_end_or_the_new_one(tmp_path, m
     def act(life):
         life.prolong(LAST + 1, table(rows))
 
-    crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.live()
-    )
+    crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.live())
 
 
 @pytest.mark.parametrize(
@@ -85,9 +80,7 @@ def test_a_crash_in_a_migration_changes_no_answer(tmp_path, method, later, strat
     def act(life):
         life.migrate(method=later, grid=(4, 2), strategy=strategy)
 
-    crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, oracle.live(), oracle.live()
-    )
+    crash_everywhere(tmp_path, DISKS[disk], act, oracle.live(), oracle.live())
 
 
 @pytest.mark.parametrize("disk", DISKS)
@@ -104,6 +97,4 @@ def test_a_crash_in_a_refresh_of_counted_windows_leaves_the_rows_of_before_or_of
     def act(life):
         life.update(LAST + 2, table(rows, COUNTED), arrived=arrived)
 
-    crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.live()
-    )
+    crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.live())

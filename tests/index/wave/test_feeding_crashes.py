@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import wavedex as wx
+from kit.crashing import crash_numbers
 from kit.stream_oracle import EVERY, SCHEMA, StreamOracle, bag, table
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
@@ -110,7 +111,7 @@ def test_a_crash_while_a_batch_is_taken_loses_no_row_and_doubles_none(
     following = bag(oracle.rows())
     scratch = tmp_path / "scratch"
     found = Counter()
-    for change in itertools.count(1):
+    for change in crash_numbers():
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.copytree(tmp_path / "origin", scratch)
         broken = DISKS[disk](scratch, change)
@@ -127,7 +128,7 @@ def test_a_crash_while_a_batch_is_taken_loses_no_row_and_doubles_none(
         check(survivor, old, unsealed, new)
         taken = survivor.describe()["streams"]["s"]["batch"] == crashing
         found[taken] += 1
-        if not taken or change % 2:
+        if not taken or change % 2 == 0:
             assert send(survivor, batches, crashing).repeated == taken
             assert bag(survivor.scan()) == new
         send(survivor, batches, len(batches) - 1)
@@ -137,7 +138,7 @@ def test_a_crash_while_a_batch_is_taken_loses_no_row_and_doubles_none(
         assert bag(survivor.scan()) == following
         assert not unnamed_files(scratch)
     assert bag(wx.open(scratch).scan()) == new
-    assert min(found[True], found[False]) > 1
+    assert min(found[True], found[False]) > 0
 
 
 @pytest.mark.slow

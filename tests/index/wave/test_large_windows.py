@@ -15,6 +15,7 @@ import pytest
 import xxhash
 
 import wavedex as wx
+from kit.crashing import crash_everywhere
 from kit.small_waves import make as make_small
 from kit.small_waves import rows_of, table
 from wavedex import errors
@@ -24,7 +25,7 @@ from wavedex.files.names import LOG
 from wavedex.log import ledger
 from wavedex.log.manifest import Manifest
 from wavedex.plan.slot_set import SPAN_MAX
-from wavedex.testing.crashes import DISKS, crash_everywhere, unnamed_files
+from wavedex.testing.crashes import DISKS, unnamed_files
 from wavedex.testing.oracle import Oracle, same_rows
 
 DAY = 86_400
@@ -194,9 +195,7 @@ def test_a_crash_while_lines_are_written_to_a_segment_leaves_the_old_window_or_t
     def act(index: wx.WaveIndex) -> None:
         index.append(table(following))
 
-    crash_everywhere(
-        tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, oracle.rows()
-    )
+    crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.rows())
 
 
 def test_a_damaged_segment_is_found(tmp_path, few_lines):

@@ -13,12 +13,13 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
+from kit.crashing import crash_everywhere
 from kit.small_waves import WINDOW, answers, make, rows_of, table
 from kit.ways import SQLITE, WAYS
 from wavedex.files.local import Files
 from wavedex.index.core.migration import STRATEGIES
 from wavedex.log.manifest import Log
-from wavedex.testing.crashes import DISKS, crash_everywhere
+from wavedex.testing.crashes import DISKS
 from wavedex.testing.disks import FullDisk
 from wavedex.testing.oracle import same_rows
 
@@ -59,7 +60,7 @@ def test_a_crash_in_a_migration_leaves_the_old_index_or_the_new_one(
                 name: value for name, value in change.items() if name in about
             }
 
-        crash_everywhere(tmp_path / "origin", tmp_path / "scratch", DISKS[disk], act, old, new)
+        crash_everywhere(tmp_path, DISKS[disk], act, old, new)
 
 
 @pytest.mark.slow

@@ -16,6 +16,7 @@ import pyarrow.fs as fs
 import pytest
 
 import wavedex as wx
+from kit.crashing import crash_numbers
 from kit.matrix import RUNS_ALL
 from kit.postgresql_server import Server, missing
 from wavedex import errors
@@ -183,7 +184,7 @@ def test_rows_that_are_added_are_in_the_same_table_and_unseen_before(tmp_path, s
 
 @pytest.mark.parametrize("update", ["in-place", "runs"])
 def test_a_crash_leaves_the_old_window_or_the_new_one_and_no_table(tmp_path, server, place, update):
-    for number in itertools.count(1):
+    for number in crash_numbers():
         path = tmp_path / str(number)
         schema = f"{schema_of(place)}_{number}"
         index, truth = filled(path, f"{place}_{number}", update, last=7)

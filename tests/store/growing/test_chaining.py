@@ -5,7 +5,6 @@ It shows its past to whoever kept it.
 
 from __future__ import annotations
 
-import itertools
 import random
 import shutil
 import tempfile
@@ -18,6 +17,7 @@ from hypothesis import strategies as st
 
 from kit.chain_walk import EVERY, KEYS, SPECS, Walk, batch_of, check, check_chains, make_row
 from kit.collisions import colliding
+from kit.crashing import crash_numbers
 from kit.matrix import examples
 from wavedex.errors import Damaged
 from wavedex.files.local import Files
@@ -392,7 +392,7 @@ def test_a_crash_before_any_change_leaves_the_old_version_whole(tmp_path, act, d
         walk.add(slot, plain_rows({1: 5, 2: 1, slot: 3}, slot))
     walk.delete(1)
     walk.delete(2)
-    for number in itertools.count(1):
+    for number in crash_numbers():
         shutil.rmtree(scratch, ignore_errors=True)
         shutil.copytree(origin, scratch)
         broken = DISKS[disk](scratch, number)
