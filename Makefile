@@ -4,6 +4,9 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Hundreds of processes are started by the tests, and each would compile the library again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help setup demo check rest test nightly lint format types bench bench-quick clean
 
 help:
