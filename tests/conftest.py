@@ -9,6 +9,7 @@ Marks say what a test needs, so that it can be left out: `spark`, `server`, `cra
 from __future__ import annotations
 
 import gc
+import os
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -33,6 +34,9 @@ __all__ = [
     "anywhere", "moto", "place", "remote", "s3", "s3_server", "server", "shared",
     "small_row_groups", "spark", "subtree",
 ]  # fmt: skip
+
+# Every Java that a test starts is to be warm soon, not fast in the end.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 _SHARED = {
     "database": None,

@@ -6,6 +6,7 @@ Its examples run, its links lead somewhere, its pictures are the planners' own.
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -53,17 +54,45 @@ def draw() -> ModuleType:
     return load("draw")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("page", [*filter(examples_of, PAGES)], ids=name_of)
-def test_the_examples_of_a_page_run(page: Path, tmp_path):
+WITH_SPARK = [page for page in PAGES if "spark" in examples_of(page)]
+WITHOUT = [page for page in PAGES if examples_of(page) and page not in WITH_SPARK]
+ONE_BY_ONE = """
+import json, shutil, sys
+from pathlib import Path
+
+for page, examples in json.load(sys.stdin):
+    print(page, flush=True)
+    exec(compile(examples, page, "exec"), {"__name__": "__main__"})
+    for left in Path().iterdir():
+        shutil.rmtree(left) if left.is_dir() else left.unlink()
+"""
+"""Runs the examples of pages, each in an empty folder."""
+
+
+def run_pages(pages: list[Path], folder: Path) -> None:
+    examples = json.dumps([(name_of(page), examples_of(page)) for page in pages])
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", examples_of(page)],
-        cwd=tmp_path,
+        [sys.executable, "-W", "error", "-c", ONE_BY_ONE],
+        cwd=folder,
+        input=examples,
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("page", WITHOUT, ids=name_of)
+def test_the_examples_of_a_page_run(page: Path, tmp_path):
+    run_pages([page], tmp_path)
+
+
+@pytest.mark.spark
+def test_the_examples_of_the_pages_with_spark_run(tmp_path):
+    """One after the other in one process: Spark takes long to start."""
+    assert {"README.md", "docs/spark.md"} <= {name_of(page) for page in WITH_SPARK}
+    run_pages(WITH_SPARK, tmp_path)
 
 
 def test_the_readme_has_an_example():

@@ -55,7 +55,6 @@ def spark() -> Iterator[SparkSession]:
 
     conf = {
         "spark.driver.memory": "2g",
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",  # soon warm
         "spark.sql.shuffle.partitions": "2",
     }
     session = wxs.session("local[2]", conf=conf)

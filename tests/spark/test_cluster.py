@@ -21,6 +21,7 @@ import pyspark
 import pytest
 
 import wavedex as wx
+from kit.matrix import RUNS_ALL
 from kit.spark_processes import Process, processes, python, wait_until
 from wavedex.files.local import Files
 from wavedex.log.manifest import Log
@@ -34,7 +35,7 @@ JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """Starts faster."""
 WINDOW, SLOTS = 4, 10
 WINDOW_AT_END = range(SLOTS - WINDOW + 1, SLOTS + 1)
-SCHEMES = {"packed-shadow": "reindex", "runs": "del"}
+SCHEMES = {"packed-shadow": "reindex", "runs": "del"} if RUNS_ALL else {"runs": "del"}
 """With these, every append writes in every shard while the plan or its preparation is done."""
 
 SHARED = """

@@ -33,12 +33,7 @@ from wavedex import spark as wxs
 base, killed, ddl = sys.argv[1:]
 spark = wxs.session(
     "local[2]",
-    conf={
-        "spark.driver.memory": "1g",
-        # It starts faster so.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-        "spark.sql.shuffle.partitions": "2",
-    },
+    conf={"spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "2"},
 )
 take = wxs.sink(f"{base}/i.wx")
 

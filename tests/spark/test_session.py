@@ -35,9 +35,15 @@ wxs.session("local[1]", conf={"spark.driver.memory": "2q"})
 
 
 def run(code: str) -> subprocess.CompletedProcess[str]:
-    """Run Python with nothing of a session in it."""
+    """Run Python with nothing of a session in it. Java would say which options it was given."""
+    plain = {name: value for name, value in os.environ.items() if name != "JDK_JAVA_OPTIONS"}
     return subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=False
+        [sys.executable, "-c", code],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+        env=plain,
     )
 
 

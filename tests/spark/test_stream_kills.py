@@ -31,7 +31,7 @@ from wavedex.files.local import Files
 from wavedex.log.manifest import Log
 
 SEED = 20260103
-KILLS = 20 if RUNS_ALL else 6
+KILLS = 20 if RUNS_ALL else 3
 DELAY_MS_MAX = 600
 """Longer than most batches take, so that a kill falls into any part of one."""
 CHANGES_MAX = 14
@@ -69,11 +69,7 @@ from wavedex import spark as wxs
 base, delay, *updates = sys.argv[1:]
 spark = wxs.session(
     "local[2]",
-    conf={
-        "spark.driver.memory": "1g",
-        # It starts faster so.
-        "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
-    },
+    conf={"spark.driver.memory": "1g"},
 )
 
 
@@ -327,6 +323,6 @@ def test_streams_that_are_killed_at_any_moment_bring_each_row_once(tmp_path):
         assert "finished" in drivers[-1].lines
         wait_until(lambda: not any(it.members() for it in drivers), "all workers have ended")
     tell(f"{cut} times something was half done; {repeated} batches came again")
-    assert cut or not RUNS_ALL, "no kill was in the middle of anything"  # Six may all miss.
+    assert cut or not RUNS_ALL, "no kill was in the middle of anything"  # A few may all miss.
     for fed in indexes:
         fed.check_end()
