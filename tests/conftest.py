@@ -4,6 +4,8 @@ A run is the same run each time: Hypothesis draws from fixed seeds, few examples
 database. With WAVEDEX_TESTS=all it draws anew each time, many more, and prints what failed.
 
 Marks say what a test needs, so that it can be left out: `spark`, `server`, `crash` and `slow`.
+Of these, a test with many cases is run with each value of each parameter, and with a quarter of
+their combinations; with WAVEDEX_TESTS=all, with all. What is marked `nightly` runs only then.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from kit.fixtures import (
     spark,
     subtree,
 )
-from kit.matrix import RUNS_ALL
+from kit.matrix import RUNS_ALL, by_turns
 from kit.paths import ROOT
 
 __all__ = [
@@ -48,13 +50,26 @@ settings.register_profile("fixed", derandomize=True, **_SHARED)
 settings.register_profile("nightly", max_examples=1_000, **_SHARED)
 settings.load_profile("nightly" if RUNS_ALL else "fixed")
 
-_SERVERS = {"server", "s3_server", "moto", "s3"}
+_LONG = ("spark", "server", "crash", "slow")
+_SERVERS = {"server", "another", "s3_server", "moto", "s3"}
 _SLOW = ("tests/bench", "tests/examples")
 """Folders of tests that run whole programs."""
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what needs Spark, a server or a crash; what is only slow is marked where it stands."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark what needs Spark, a server or a crash, and leave out what is for the night.
+
+    What is only slow is marked where it stands.
+    """
+    mark_needs(items)
+    if not RUNS_ALL:
+        chosen = [item for item in items if item.get_closest_marker("nightly") is None]
+        chosen = by_turns(chosen, lambda item: any(map(item.get_closest_marker, _LONG)))
+        config.hook.pytest_deselected(items=[*{*items} - {*chosen}])
+        items[:] = chosen
+
+
+def mark_needs(items: list[pytest.Item]) -> None:
     for item in items:
         folder = item.path.relative_to(ROOT).as_posix()
         asked = set(getattr(item, "fixturenames", ()))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import sys
@@ -44,6 +45,7 @@ def passable():
         yield Path(folder)
 
 
+@pytest.mark.nightly
 def test_a_tiny_race_checks_every_answer_and_writes_json(tmp_path, passable, capsys):
     # All of them run in `make bench-quick`, which fails where one gives a wrong answer.
     from bench.__main__ import main
@@ -263,6 +265,7 @@ def test_the_page_on_scale_has_the_work_that_an_index_of_that_shape_does():
         assert cells[5] == f"{work.preparation:.1f}"
 
 
+@pytest.mark.nightly
 def test_what_spark_adds_is_measured_and_checked(tmp_path, capsys):
     from bench.spark import main
 
@@ -277,6 +280,7 @@ def test_what_spark_adds_is_measured_and_checked(tmp_path, capsys):
 LIVES = ["rebuild", "no-rebuild", "lazy-rebuild", "count-rebuild", "r-ins"]
 
 
+@pytest.mark.nightly
 def test_lifetimes_are_measured_checked_and_judged_and_can_be_resumed(tmp_path, capsys):
     from bench.lifetimes import main
 
@@ -302,6 +306,7 @@ def test_lifetimes_are_measured_checked_and_judged_and_can_be_resumed(tmp_path, 
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.nightly
 def test_probes_with_hidden_rows_are_measured_beside_those_without(tmp_path, capsys):
     from bench.hidden import main
 
@@ -366,3 +371,19 @@ def test_cold_windows_and_windows_afar_are_measured_and_checked(tmp_path, capsys
         assert 0 < found["second"]["kb"] < found["first"]["kb"] < found["whole"]["kb"]
         assert found["again"]["ranges"] == 0
     assert "first probe ms" in capsys.readouterr().out
+
+
+PROGRAMS = [
+    path.stem
+    for path in sorted((ROOT / "bench").glob("*.py"))
+    if "def main(arguments" in path.read_text()
+]
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_every_benchmark_says_how_it_is_run(name, capsys):
+    program = importlib.import_module(f"bench.{name}")
+    with pytest.raises(SystemExit) as ended:
+        program.main(["--help"])
+    assert ended.value.code == 0
+    assert "usage" in capsys.readouterr().out

@@ -108,6 +108,7 @@ def test_a_window_that_is_filled_slot_by_slot_costs_what_a_filled_one_does():
         assert costs[0] == costs[1]
 
 
+@pytest.mark.nightly
 def test_whole_cycles_are_measured_next_to_their_prediction(tmp_path, capsys):
     from bench.cycles import PICTURES, draw, main, markdown
 
@@ -132,6 +133,7 @@ def test_whole_cycles_are_measured_next_to_their_prediction(tmp_path, capsys):
     assert_pictures_are_those_of_the_page(draw, report, page, tmp_path, len(PICTURES))
 
 
+@pytest.mark.nightly
 def test_growth_is_measured_next_to_its_prediction(tmp_path, capsys):
     from bench.sweeps import draw, main, markdown
 
@@ -181,6 +183,7 @@ def test_a_curve_that_grows_faster_than_its_prediction_bends():
     assert bends_of(falling, "rows") == []
 
 
+@pytest.mark.nightly
 def test_every_promise_is_measured_and_an_unmet_one_is_only_reported(tmp_path, capsys):
     from bench.promises import MEASURES, main, markdown
 
@@ -272,6 +275,7 @@ def test_texts_are_hashed_as_the_package_does_before_a_time_counts(tmp_path):
     assert "20,000 texts" in markdown(report)
 
 
+@pytest.mark.nightly
 def test_checks_are_measured_with_and_without(tmp_path):
     from bench.checks import WAYS, main
 
@@ -281,6 +285,7 @@ def test_checks_are_measured_with_and_without(tmp_path):
         assert found["append"]["s_ratio"] > 0 < found["open and probe once"]["cpu_s_ratio"]
 
 
+@pytest.mark.nightly
 def test_the_upkeep_of_the_log_is_measured_and_checked(tmp_path):
     from bench.upkeep import main
 

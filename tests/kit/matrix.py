@@ -9,12 +9,15 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import pytest
 from hypothesis import settings
 
 RUNS_ALL = os.environ.get("WAVEDEX_TESTS") == "all"
+FEW = 4
 TIMES_MORE = 20
 """How many times as many examples Hypothesis tries where everything is run."""
 
@@ -22,6 +25,35 @@ TIMES_MORE = 20
 def examples(count: int) -> settings:
     """So many examples for a test, as a decorator; many more where everything is run."""
     return settings(max_examples=count * TIMES_MORE if RUNS_ALL else count)
+
+
+def by_turns(
+    items: Iterable[pytest.Item], is_long: Callable[[pytest.Item], bool]
+) -> list[pytest.Item]:
+    """The tests without some of the cases of those that are long.
+
+    Each value of each parameter is in some case that stays, and so is a quarter of the other cases.
+    Which these are follows from their names. A test of a few cases keeps them all.
+    """
+    kept: list[pytest.Item] = []
+    for (_, longs), group in itertools.groupby(items, lambda each: (_test_of(each), is_long(each))):
+        cases = [*group]
+        kept += _chosen(cases) if longs and len(cases) > FEW else cases
+    return kept
+
+
+def _chosen(cases: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+    seen: set[tuple[str, str]] = set()
+    for case in cases:
+        parameters = case.callspec.params.items()
+        values = {(name, repr(value)) for name, value in parameters}
+        if values - seen or zlib.crc32(case.nodeid.encode()) % 4 == 0:
+            seen |= values
+            yield case
+
+
+def _test_of(item: pytest.Item) -> str:
+    return item.nodeid.partition("[")[0]
 
 
 def in_turn(ways: Iterable[Any], *axes: Iterable[Any]) -> list[tuple[Any, ...]]:
