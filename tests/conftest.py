@@ -62,6 +62,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     What is only slow is marked where it stands.
     """
     mark_needs(items)
+    # Of two processes the first begins with Spark and hardly gets further; then only one starts it.
+    items.sort(key=lambda item: item.get_closest_marker("spark") is None)
     if not RUNS_ALL:
         chosen = [item for item in items if item.get_closest_marker("nightly") is None]
         chosen = by_turns(chosen, lambda item: any(map(item.get_closest_marker, _LONG)))

@@ -31,7 +31,7 @@ from wavedex.files.local import Files
 from wavedex.log.manifest import Log
 
 SEED = 20260103
-KILLS = 20 if RUNS_ALL else 3
+KILLS = 20 if RUNS_ALL else 2
 DELAY_MS_MAX = 600
 """Longer than most batches take, so that a kill falls into any part of one."""
 CHANGES_MAX = 14

@@ -19,6 +19,7 @@ import pytest
 import wavedex as wx
 from kit import damage_trials
 from kit.damage_trials import KEYS, LAST, MAKERS, WAVE_WRITES, answers, make_wave, rows_of
+from kit.matrix import RUNS_ALL
 from wavedex import errors
 from wavedex.files.local import FileRef, Files
 from wavedex.index.core.staged import gather, stage
@@ -27,7 +28,7 @@ from wavedex.log.manifest import Log
 from wavedex.store.formats import open_shard
 from wavedex.store.sorted.packed import PackedShard
 
-ROUNDS = 1
+ROUNDS = 10 if RUNS_ALL else 1
 """How often each damage is tried on each kind of file.
 
 `python tests/kit/damage_trials.py FOLDER CASE 20` tries more.

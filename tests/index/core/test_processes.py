@@ -22,11 +22,13 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
+from kit.matrix import RUNS_ALL
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
 from wavedex.log.manifest import Log
 
-WINDOW, SLOTS, BURST = 5, 36, 6
+WINDOW, SLOTS, BURST = 5, 36 if RUNS_ALL else 18, 6
+KILLS = 20 if RUNS_ALL else 3
 SCHEMES = {"in-place": "del", "simple-shadow": "rata", "packed-shadow": "reindex++", "runs": "wata"}
 
 SHARED = '''
@@ -269,7 +271,7 @@ def test_a_writer_that_is_killed_at_any_moment_leaves_the_window_of_its_last_com
     rnd = random.Random(f"kill {update}")
     killed = 0
     newest = 0
-    while killed < 5:
+    while killed < KILLS:
         with process(WRITER, path, 10_000) as writer:
             kill_after(writer, path, rnd.randrange(2, 60))
             assert writer.end() == -signal.SIGKILL, writer.errors

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from kit.chain_walk import EVERY, KEYS, SPECS, Walk, batch_of, check, check_chains, make_row
 from kit.collisions import colliding
 from kit.crashing import crash_numbers
-from kit.matrix import examples
+from kit.matrix import RUNS_ALL, examples
 from wavedex.errors import Damaged
 from wavedex.files.local import Files
 from wavedex.rows.content import hash_rows
@@ -42,7 +42,7 @@ step = st.one_of(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", SPECS)
-@examples(40)
+@examples(15)
 @given(
     steps=st.lists(step, min_size=1, max_size=16),
     sizes=st.builds(
@@ -79,6 +79,9 @@ def take_steps(walk: Walk, steps: list, every: int = 1) -> None:
             walk.check()
 
 
+LIFE = 600 if RUNS_ALL else 100
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("keys", SPECS)
 @pytest.mark.parametrize("kept", [1, 2, 4])
@@ -87,7 +90,7 @@ def test_a_long_life_leaves_what_a_list_of_rows_has(tmp_path, monkeypatch, keys,
     rnd = random.Random(kept)
     does = ["add"] * 6 + ["late"] * 3 + ["delete"] * 4 + ["remove"] * 4 + ["copy"]
     steps: list = []
-    for what in rnd.choices(does, k=200):
+    for what in rnd.choices(does, k=LIFE):
         hot = [rnd.choice([0, 0, 0, rnd.randrange(KEYS)]) for _ in range(rnd.choice([1, 9, 60]))]
         drawn = {"delete": rnd.choice([0, 0, 1, 9]), "remove": rnd.randrange(1, 30)}
         steps.append((what, drawn.get(what, hot)))
