@@ -5,6 +5,7 @@ It shows its past to whoever kept it.
 
 from __future__ import annotations
 
+import contextlib
 import random
 import shutil
 import tempfile
@@ -423,3 +424,22 @@ def test_a_crash_before_any_change_leaves_the_old_version_whole(tmp_path, act, d
         rows = again.part.files["rows"]
         assert survivor.size(rows.name) == rows.bytes
     assert number > 3
+
+
+def test_what_a_larger_write_left_behind_the_end_is_cut_off(tmp_path):
+    files = Files(tmp_path)
+    walk = Walk(files, PLAIN, Sizes(2.0, 1))
+    walk.add(1, plain_rows({1: 2}, 1))
+    sizes = set()
+    for number in (1, 2, 3, 4, 5):
+        broken = CrashingDisk(tmp_path, number)
+        large = Walk(broken, PLAIN, walk.sizes, 1, walk.commit + 10 * number, walk.part, {})
+        with contextlib.suppress(Crash):
+            large.add(2, plain_rows(dict.fromkeys(range(5), 40), 2))
+        sizes.add(files.size(walk.part.files["rows"].name))
+    assert max(sizes) > min(sizes), "no write got as far as the file"
+    walk.commit += 100
+    walk.add(2, plain_rows({1: 1}, 2))
+    rows = walk.part.files["rows"]
+    assert files.size(rows.name) == rows.bytes < max(sizes)
+    walk.check()
