@@ -1,4 +1,4 @@
-# Two commands do all the set-up: `make demo` shows Wavedex at work, `make test` runs every test.
+# Two commands do all the set-up: `make demo` shows Wavedex at work, `make test` runs the tests.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
@@ -12,9 +12,9 @@ export PYTHONDONTWRITEBYTECODE :=
 help:
 	@echo "make demo         set up and index a year of real flights"
 	@echo "make check        lint, types, and every test that needs neither Spark nor a server nor much time"
-	@echo "make test         set up and run every test; make test T=tests/plan runs some"
+	@echo "make test         set up and run the tests; make test T=tests/plan runs some"
 	@echo "make rest         the tests that make check leaves out"
-	@echo "make nightly      every test, each crash on every kind of disk, many new examples"
+	@echo "make nightly      every test in every combination, many new examples"
 	@echo "make setup        only set up $(VENV)"
 	@echo "make lint         check style, formatting and the import layers"
 	@echo "make format       format the code"

@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import os
 import zlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import pytest
@@ -30,26 +30,35 @@ def examples(count: int) -> settings:
 def by_turns(
     items: Iterable[pytest.Item], is_long: Callable[[pytest.Item], bool]
 ) -> list[pytest.Item]:
-    """The tests without some of the cases of those that are long.
-
-    Each value of each parameter is in some case that stays, and so is a quarter of the other cases.
-    Which these are follows from their names. A test of a few cases keeps them all.
-    """
+    """The tests without some of the cases of those that are long. A few cases are all kept."""
     kept: list[pytest.Item] = []
     for (_, longs), group in itertools.groupby(items, lambda each: (_test_of(each), is_long(each))):
-        cases = [*group]
-        kept += _chosen(cases) if longs and len(cases) > FEW else cases
+        cases = {item.nodeid: item for item in group}
+        if longs and len(cases) > FEW:
+            chosen = some_of({name: item.callspec.params for name, item in cases.items()})
+            cases = {name: cases[name] for name in chosen}
+        kept += cases.values()
     return kept
 
 
-def _chosen(cases: Iterable[pytest.Item]) -> Iterator[pytest.Item]:
+def some_of(cases: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Some of the named cases: each value of each parameter is in one of them, and a quarter more.
+
+    Which these are follows from their names.
+
+    >>> names = [f"{a}{b}" for a in "pqrstuvw" for b in "xyz"]
+    >>> found = some_of({name: {"a": name[0], "b": name[1]} for name in names})
+    >>> sorted({*"".join(found)}) == sorted("pqrstuvwxyz"), 10 <= len(found) < 20
+    (True, True)
+    """
+    chosen: list[str] = []
     seen: set[tuple[str, str]] = set()
-    for case in cases:
-        parameters = case.callspec.params.items()
-        values = {(name, repr(value)) for name, value in parameters}
-        if values - seen or zlib.crc32(case.nodeid.encode()) % 4 == 0:
+    for name, parameters in cases.items():
+        values = {(parameter, repr(value)) for parameter, value in parameters.items()}
+        if values - seen or zlib.crc32(name.encode()) % 4 == 0:
             seen |= values
-            yield case
+            chosen.append(name)
+    return chosen
 
 
 def _test_of(item: pytest.Item) -> str:

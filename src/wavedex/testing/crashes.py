@@ -79,7 +79,7 @@ class CrashWalk(ABC):
     ) -> int:
         """Crash `act` before each of its changes in turn. How many there were.
 
-        `numbers` says before which of them, if not before each, and never ends.
+        `numbers` says before which of them, if not before each: EACH[::3] for every third.
         Raises AssertionError where answers are then neither the `old` nor the `new` ones, where
         `act` does not bring the new ones when it is done again, and where files are left that
         nobody names. Raises Damaged where the index does not verify.

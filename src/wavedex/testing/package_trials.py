@@ -16,7 +16,7 @@ from wavedex.errors import BadDefinition, Damaged
 from wavedex.files.names import DATA
 from wavedex.index.reading.snapshot import Snapshot
 from wavedex.index.wave.index import WaveIndex
-from wavedex.testing.crashes import DISKS, crash_everywhere, unnamed_files
+from wavedex.testing.crashes import DISKS, EACH, crash_everywhere, unnamed_files
 from wavedex.testing.oracle import Oracle, same_rows
 from wavedex.testing.package_rows import KEYS, SCHEMA, VALUES, rows_of, table, values_of
 
@@ -339,6 +339,6 @@ def check_crashes(path: Path, scheme: str, disk: str, every: int, **how: Any) ->
     def append(index: WaveIndex) -> None:
         index.append(table(rows_of(9)))
 
-    new, numbers = truth.rows(), range(1, 10**9, every)
+    new, numbers = truth.rows(), EACH[::every]
     changes = crash_everywhere(origin, path / "scratch", DISKS[disk], append, old, new, numbers)
     assert changes > 7, "An append made hardly any change to the disk."
