@@ -23,7 +23,7 @@ import wavedex as wx
 from wavedex import errors
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.testing.package_rows import SCHEMA, rows_of, table
-from wavedex.testing.package_trials import check_odd_names, create
+from wavedex.testing.package_trials import create
 
 pytestmark = pytest.mark.usefixtures("small_row_groups")
 
@@ -143,10 +143,6 @@ def test_files_and_folders_may_be_read_by_whom_the_umask_says(tmp_path, format_,
     for path in made:
         usual = 0o755 if path.is_dir() else 0o644
         assert stat.S_IMODE(path.stat().st_mode) == usual & ~masked, path
-
-
-def test_columns_may_be_called_as_a_query_calls_its_values(tmp_path):
-    check_odd_names(tmp_path / "x", format="sqlite")
 
 
 def test_a_file_that_may_not_be_read_is_not_called_damaged_but_one_that_is_cut_off_is(tmp_path):

@@ -34,7 +34,7 @@ from wavedex.store.package import Format
 from wavedex.testing.crashes import unnamed_files
 from wavedex.testing.disks import WatchedDisk
 from wavedex.testing.oracle import same_rows
-from wavedex.testing.package_rows import SCHEMA, VALUES, rows_of, table
+from wavedex.testing.package_rows import KEY_TYPES, SCHEMA, VALUES, rows_of, table
 from wavedex.testing.package_trials import (
     check,
     check_keys,
@@ -82,6 +82,16 @@ def test_a_package_that_only_builds_is_not_added_to(tmp_path, update):
 
 
 # -- types -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["sqlite", "chained", "arrow"])
+def test_every_type_is_kept_and_none_refused(tmp_path, name):
+    """The contract lets a package refuse types. Ours keep all of them."""
+    how = {"window": 3, "format": name, "update": "in-place"}
+    wx.WaveIndex.create(tmp_path / "values", VALUES, key=["who", "where"], time="at", **how)
+    for kind, (arrow_type, _) in KEY_TYPES.items():
+        schema = pa.schema([("k", arrow_type)])
+        wx.WaveIndex.create(tmp_path / kind, schema, key="k", **how)
 
 
 def test_text_with_a_zero_in_it_is_a_key_like_any_other(tmp_path):
