@@ -161,13 +161,14 @@ class NumberKey(KeyType):
 
     def plain(self, value: Any) -> Plain:
         if self._is_integer:
+            number: Any = value
             if type(value) is not int:
                 if isinstance(value, bool | np.bool_) or not hasattr(value, "__index__"):
                     raise self._refuse(value)
-                value = operator.index(value)
-            if not self._least <= value <= self._most:
-                raise self._refuse(value)
-            return int(value)
+                number = operator.index(value)
+            if self._least <= number <= self._most:
+                return number
+            raise self._refuse(number)
         return self._plain_time(value)
 
     def _plain_time(self, value: Any) -> int:
@@ -206,7 +207,7 @@ class NumberKey(KeyType):
         return None
 
     def hash(self, plain: Any, seed: int = SEED) -> int:
-        number = self._hashed(plain)
+        number = plain if self._is_integer else self._hashed(plain)
         if self._as_long:
             return _hash(_LONG.pack(number & 0xFFFFFFFFFFFFFFFF), seed)
         return _hash(_INT.pack(number & 0xFFFFFFFF), seed)

@@ -21,3 +21,7 @@ class Asked(NamedTuple):
     """Whether the records are asked for to which the entries point."""
     shorten: Any = None
     """By how much windows are taken to be shorter. For lifetime indexes."""
+
+
+ALL = Asked()
+"""All rows that count, with all columns. Nothing need be made to ask for them."""

@@ -20,7 +20,7 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.files.opened import AT_ONCE_MAX
-from wavedex.index.reading.asked import Asked
+from wavedex.index.reading.asked import ALL, Asked
 from wavedex.rows.codes import dictionary_of, shared_words
 from wavedex.store.blame import raise_blamed
 from wavedex.store.shard import Shard, shard_of_one
@@ -75,8 +75,38 @@ class Readable(ABC):
 
         COST: one look-up and one slice for each part that can have an answer.
         """
-        asked = Asked(since, until, columns, expired, follow, shorten)
-        return _probe(self._current().seen(shorten), key, asked)
+        snapshot = self._current()
+        asked = ALL
+        if not since is until is columns is shorten is None or expired or follow:
+            asked = Asked(since, until, columns, expired, follow, shorten)
+            snapshot = snapshot.seen(shorten)
+        definition = snapshot.definition
+        key_type = definition.spec.key_type
+        plain = key_type.plain(key)
+        hashed = key_type.hash(plain)
+        targets = snapshot.targets(shard_of_one(hashed, definition.shards), asked)
+        begun_ns = perf_counter_ns()
+        batches: list[pa.RecordBatch] = []
+        try:
+            if snapshot.cold_probes:
+                snapshot.seek(targets, [plain], [hashed])
+            for shard, within in targets:
+                try:
+                    found = shard.probe(plain, hashed, within)
+                except Exception as error:
+                    raise_blamed(shard, error)
+                if found is None:
+                    continue
+                if type(found) is list:
+                    batches += found
+                else:
+                    batches.append(found)
+        except FileNotFoundError as error:
+            # What it is renewed to is shortened already.
+            return snapshot.renewed(error).probe(key, since, until, columns, expired, follow)
+        if perf_counter_ns() - begun_ns > COLD_NS:
+            snapshot.note_slow_probe()
+        return snapshot.table(batches, asked)
 
     def probe_many(
         self,
@@ -216,36 +246,6 @@ class Readable(ABC):
         draining = {name: sub for name, sub in manifest.draining.items() if not sub.is_over}
         subs = {**manifest.indexes, **draining}
         return {name: sorted(sub.slots) for name, sub in subs.items()}
-
-
-def _probe(snapshot: Snapshot, key: Any, asked: Asked) -> pa.Table:
-    definition = snapshot.definition
-    key_type = definition.spec.key_type
-    plain = key_type.plain(key)
-    hashed = key_type.hash(plain)
-    number = shard_of_one(hashed, definition.shards)
-    targets = snapshot.targets(number, asked)
-    begun_ns = perf_counter_ns()
-    batches: list[pa.RecordBatch] = []
-    try:
-        if snapshot.cold_probes:
-            snapshot.seek(targets, [plain], [hashed])
-        for shard, within in targets:
-            try:
-                found = shard.probe(plain, hashed, within)
-            except Exception as error:
-                raise_blamed(shard, error)
-            if found is None:
-                continue
-            if type(found) is list:
-                batches += found
-            else:
-                batches.append(found)
-    except FileNotFoundError as error:
-        return _probe(snapshot.renewed(error), key, asked)
-    if perf_counter_ns() - begun_ns > COLD_NS:
-        snapshot.note_slow_probe()
-    return snapshot.table(batches, asked)
 
 
 def _probe_many(snapshot: Snapshot, keys: Iterable[Any], asked: Asked) -> pa.Table:
