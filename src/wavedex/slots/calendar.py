@@ -29,10 +29,9 @@ from wavedex.slots.contract import (
 )
 from wavedex.slots.timed import (
     COLUMN_NS,
-    DAYS,
-    MONTHS,
     Timed,
 )
+from wavedex.slots.widths import DAYS, MONTHS
 
 
 @dataclass(frozen=True)

@@ -112,6 +112,15 @@ class Slotting(ABC):
         600000
         """
 
+    @abstractmethod
+    def slots_in(self, duration: object) -> int:
+        """Return how many slots a duration is. Raises BadDefinition where that is not a number.
+
+        >>> from wavedex.slots import slotting
+        >>> slotting(pa.timestamp("ms"), "6h").slots_in("30 days")
+        120
+        """
+
     def label(self, slot: int) -> str:
         """Return a name for people: "2013-01-05", "2013-01-05 10:15", "2013-01", "2013" or "17"."""
         return self._name(int(slot))

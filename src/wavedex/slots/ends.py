@@ -112,6 +112,9 @@ class Ends(Slotting):
     def length(self, duration: object) -> int:
         return self.base.length(duration)
 
+    def slots_in(self, duration: object) -> int:
+        return self.base.slots_in(duration)
+
     def to_json(self) -> dict[str, Any]:
         return {"kind": self.kind, "base": self.base.to_json(), "zone": self.zone}
 

@@ -46,6 +46,12 @@ class Numbers(Slotting):
             )
         return int(text)
 
+    def slots_in(self, duration: object) -> int:
+        raise BadDefinition(
+            f"window={duration!r} is a length of time, and the slots of this index are numbers. "
+            "Give the number of slots."
+        )
+
     def _span(self, when: date | Moment) -> tuple[int, int]:
         raise BadTime("The slots of this index are numbers: give since and until as slot numbers.")
 

@@ -10,7 +10,7 @@ array([0, 0, 1])
 
 from __future__ import annotations
 
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -33,24 +33,23 @@ from wavedex.slots.contract import (
 from wavedex.slots.numbers import Numbers, read_numbers
 from wavedex.slots.timed import (
     COLUMN_NS,
-    SECONDS,
-    UNITS,
-    WIDTH,
     Durations,
 )
+from wavedex.slots.widths import SECONDS, UNITS, read_width
 
 
 def slotting(
     time_type: pa.DataType | None,
-    slot: str | int | None = "1 day",
+    slot: str | int | timedelta | None = "1 day",
     zone: str = "UTC",
     origin: datetime | date | int | str | None = None,
 ) -> Slotting:
     """Return the slots of a time column of this type; None is for slots that are given as numbers.
 
-    `slot` is a width for a column of integers, else a unit from second to year with or without a
-    number before it. Slot 0 starts at `origin`. If not given, that is 1970-01-01 in the zone, for
-    weeks the Monday after it, for integers 0.
+    `slot` is a width for a column of integers. Otherwise it is a unit from second to year, with or
+    without a number before it ("15 minutes", "1d", "month"), or a timedelta. Slot 0 starts at
+    `origin`. If not given, that is 1970-01-01 in the zone, for weeks the Monday after it, for
+    integers 0.
     """
     check_zone(zone)
     if zone != "UTC" and (time_type is None or pa.types.is_integer(time_type)):
@@ -74,8 +73,7 @@ def slotting(
         raise BadDefinition(
             f"A time column cannot be of type {time_type}: make it a timestamp, date or integer."
         )
-    match = WIDTH.fullmatch("day" if slot is None else str(slot).strip())
-    every, unit = (int(match[1] or 1), match[2].lower()) if match else (0, "")
+    every, unit = read_width("day" if slot is None else slot) or (0, "")
     if every < 1:
         raise BadDefinition(
             f"Cannot read slot={slot!r}: give one of {', '.join(UNITS)}, with a whole number"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from datetime import date, timedelta
 from zoneinfo import ZoneInfo
@@ -18,29 +17,15 @@ from wavedex.clock import (
     iso_date,
     offset_at,
 )
-from wavedex.errors import BadTime
+from wavedex.errors import BadDefinition, BadTime
 from wavedex.slots.contract import (
     Ordinals,
     Slotting,
     count_from,
 )
+from wavedex.slots.widths import DAYS, MONTHS, SECONDS, Width, read_width, times
 
 COLUMN_NS = {"ns": 1, "us": 10**3, "ms": 10**6, "s": SECOND_NS, "day": DAY_NS}
-
-
-SECONDS = {"second": 1, "minute": 60, "hour": 3600}
-
-
-DAYS = {"day": 1, "week": 7}
-
-
-MONTHS = {"month": 1, "quarter": 3, "year": 12}
-
-
-UNITS = [*SECONDS, *DAYS, *MONTHS]
-
-
-WIDTH = re.compile(rf"(?:(\d{{1,9}})\s*)?({'|'.join(UNITS)})s?", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -65,6 +50,28 @@ class Timed(Slotting):
 
     def length(self, duration: object) -> int:
         return -(-duration_ns(duration) // COLUMN_NS[self.column])
+
+    def slots_in(self, duration: object) -> int:
+        whole, part = read_width(duration), Width(self.every, self.unit)
+        if whole is None:
+            raise BadDefinition(
+                f"Cannot read window={duration!r}: give a number of slots, or a length of time "
+                "such as '30 days'."
+            )
+        if (whole.unit in MONTHS) != (part.unit in MONTHS):
+            raise BadDefinition(
+                f"window={duration!r} is not always the same number of slots of {part}. Give the "
+                "number of slots."
+            )
+        count, is_whole = times(whole, part)
+        if is_whole:
+            return count
+        less, more = (Width(n * part.every, part.unit) for n in (count, count + 1))
+        fitting = f"{more}" if not count else f"{less} or {more}"
+        raise BadDefinition(
+            f"window={duration!r} is not a whole number of slots of {part}. Give {fitting}, or the "
+            "number of slots."
+        )
 
     def _span(self, when: date | Moment) -> tuple[int, int]:
         if not isinstance(when, Moment):
@@ -117,11 +124,10 @@ def duration_ns(duration: object) -> int:
     """
     if isinstance(duration, timedelta) and duration >= timedelta():
         return duration // timedelta(microseconds=1) * 1000
-    match = WIDTH.fullmatch(duration.strip()) if isinstance(duration, str) else None
-    seconds = {**SECONDS, **{unit: days * DAY_S for unit, days in DAYS.items()}}
-    if match is None or match[2].lower() not in seconds:
+    width = read_width(duration) if isinstance(duration, str) else None
+    if width is None or width.seconds is None:
         raise BadTime(
             f"Cannot read {duration!r} as a duration: give a number and one of "
-            f"{', '.join(seconds)}, such as '10 minutes'."
+            f"{', '.join([*SECONDS, *DAYS])}, such as '10 minutes'."
         )
-    return int(match[1] or 1) * seconds[match[2].lower()] * SECOND_NS
+    return width.seconds * SECOND_NS

@@ -14,6 +14,7 @@ readers see of a commit (`View`).
 from __future__ import annotations
 
 import base64
+import datetime as dt
 import json
 import operator
 from abc import ABC, abstractmethod
@@ -380,11 +381,13 @@ def owed_by(manifest: Manifest) -> list[Operation]:
     return owed
 
 
-def window_of(value: Any) -> int:
-    """The number of slots of a window. Raises BadDefinition.
+def window_of(value: Any, slotting: slots.Slotting) -> int:
+    """The number of slots of a window: as given, or of a length of time. Raises BadDefinition.
 
     A sub-index holds fewer than twice as many slots, which must be bits of one set.
     """
+    if isinstance(value, str | dt.timedelta):
+        value = slotting.slots_in(value)
     window = whole_number("window", value, 1)
     if window > SPAN_MAX // 2:
         raise BadDefinition(

@@ -94,7 +94,7 @@ class LifetimeIndex(Held[LifeDefinition]):
         counts: Mapping[str, int] | None = None,
         spans: Mapping[str, Any] | None = None,
         max_lifetime: Any,
-        refresh: str | int,
+        refresh: str | int | dt.timedelta,
         zone: str = "UTC",
         origin: Any = None,
         grid: str | Sequence[int] = (2, 2),

@@ -6,6 +6,7 @@ refused by name, with what to say instead.
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -39,10 +40,10 @@ def define(
     position: str | None,
     pointer: Sequence[str] | None,
     time: str | None,
-    slot: str | int | None,
+    slot: str | int | dt.timedelta | None,
     zone: str,
     origin: Any,
-    window: int,
+    window: int | str | dt.timedelta,
     indexes: int | None,
     scheme: str,
     update: str,
@@ -66,11 +67,11 @@ def define(
     for role, name in (*(("key", name) for name in keys), ("time", time)):
         check_column(role, name, schema)
     check_names(schema)
-    window = window_of(window)
-    indexes = min(4, window) if indexes is None else whole_number("indexes", indexes, 1)
-    check_choice("late", late, ("error", "drop"))
     time_type = None if time is None else schema.field(time).type
     slotting = slots.slotting(time_type, slot, zone, origin)
+    window = window_of(window, slotting)
+    indexes = min(4, window) if indexes is None else whole_number("indexes", indexes, 1)
+    check_choice("late", late, ("error", "drop"))
     definition = WaveDefinition(
         **shared_answers(
             schema,
@@ -109,7 +110,7 @@ def redefine(
     *,
     scheme: str | None,
     indexes: int | None,
-    window: int | None,
+    window: int | str | dt.timedelta | None,
     update: str | None,
     format: str | None,  # noqa: A002 - the contract's name
     shards: int | None,
@@ -122,7 +123,7 @@ def redefine(
     slots. Raises BadDefinition and its kin.
     """
     held = definition
-    window = held.window if window is None else window_of(window)
+    window = held.window if window is None else window_of(window, held.slotting)
     indexes = min(held.indexes, window) if indexes is None else whole_number("indexes", indexes, 1)
     scheme = held.scheme_name if scheme is None else scheme
     _check_scheme(scheme)

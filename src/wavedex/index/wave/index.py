@@ -68,10 +68,10 @@ class WaveIndex(Held[WaveDefinition]):
         position: str | None = None,
         pointer: Sequence[str] | None = None,
         time: str | None = None,
-        slot: str | int | None = "1 day",
+        slot: str | int | dt.timedelta | None = "1 day",
         zone: str = "UTC",
         origin: Any = None,
-        window: int,
+        window: int | str | dt.timedelta,
         indexes: int | None = None,
         scheme: str = "wata",
         update: str = "runs",
@@ -102,7 +102,9 @@ class WaveIndex(Held[WaveDefinition]):
           `probe(..., follow=True)` to fetch (see `read_records`).
         - `time` names the column that says which slot a row belongs to. Without it each append says
           so itself.
-        - `window` is the number of slots kept.
+        - `slot` is how long a slot is: "1 day", "15 minutes", "6h", "month", a timedelta, or a
+          number where times are numbers.
+        - `window` is how many slots are kept, or how much time: 30, "30 days", a timedelta.
         - `indexes` is the number of sub-indexes over which they are spread, 4 if not given.
         - `scheme` and `update`: docs/schemes.md helps to choose. The defaults suit most.
         - `keep_commits` is how many commits stay when a write clears up: the newest, one for
@@ -228,7 +230,7 @@ class WaveIndex(Held[WaveDefinition]):
         *,
         scheme: str | None = None,
         indexes: int | None = None,
-        window: int | None = None,
+        window: int | str | dt.timedelta | None = None,
         update: str | None = None,
         format: str | None = None,  # noqa: A002 - the contract's name
         shards: int | None = None,

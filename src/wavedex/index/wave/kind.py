@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, NotAnIndex, NoWatermark
+from wavedex.index.core.definition import window_of
 from wavedex.index.core.delivery import Delivery
 from wavedex.index.core.turns import Turn
 from wavedex.index.kind import Found, Kind, Lateness, is_number, key_columns, time_type, width_of
@@ -105,6 +106,8 @@ class WaveKind(Kind):
     def compare(self, definition: WaveDefinition, name: str, given: Any) -> tuple[bool, Any]:
         if name in ("slot", "zone", "origin"):
             return _compare_slots(definition, name, given)
+        if name == "window":
+            return window_of(given, definition.slotting) == definition.window, definition.window
         if name == "sizes":
             named = {definition.slotting.number(slot): rows for slot, rows in given.items()}
             return named == definition.sizes, definition.sizes
