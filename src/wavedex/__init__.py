@@ -42,7 +42,7 @@ from wavedex.index import (
     Surroundings,
     WaveIndex,
 )
-from wavedex.index.core.delivery import Delivery, register
+from wavedex.index.core.delivery import Offer, register
 from wavedex.index.opening import open_index
 from wavedex.rows.codes import split_codes
 from wavedex.store.databases.server_address import trust_server
@@ -50,7 +50,7 @@ from wavedex.store.databases.server_address import trust_server
 __version__ = "0.1.0"
 
 
-def _take_frame(frame: Any) -> Delivery:
+def _take_frame(frame: Any) -> Offer:
     from wavedex.spark.frames import FrameDelivery
 
     return FrameDelivery(frame)

@@ -186,3 +186,11 @@ def test_the_zone_of_the_session_does_not_matter(spark, tmp_path):
     assert done == ours.append(batch)
     assert len(done.slots) == 4
     assert_alike(theirs, ours, 0, 59)
+
+
+def test_an_index_takes_its_columns_and_first_rows_from_a_frame(spark, tmp_path):
+    frame = frame_of(spark, rows(1, 2, 3))
+    options = {"key": "k", "time": "t", "slot": 10, "window": 3}
+    idx = wx.WaveIndex.create(tmp_path / "i", frame, **options, rows=True)
+    assert idx.schema.names == frame.columns
+    assert same_rows(scanned(idx), rows(1, 2, 3).to_pylist())

@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, cast
 
 import pyarrow as pa
@@ -18,8 +19,9 @@ from wavedex.errors import BadDefinition, CommitGone, Damaged, NotAnIndex, Other
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import DEFINITION, LOG, manifest_name
 from wavedex.index import erasure as erasing
-from wavedex.index.core.creation import open_at
+from wavedex.index.core.creation import create_at, forgetting, open_at
 from wavedex.index.core.definition import Definition, changed_since
+from wavedex.index.core.delivery import Offer
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.surroundings import Surroundings
@@ -56,8 +58,30 @@ class Held(Readable, Generic[D]):
 
     create: ClassVar[Callable[..., Any]]
     """Makes a new one. Each kind has options of its own."""
+    append: Callable[..., Any]
+    """Takes rows that say themselves when they are from."""
     migrate: Callable[..., Migrated]
     """Changes how it is kept. Each kind has options of its own."""
+
+    @classmethod
+    def _create(
+        cls,
+        path: str | os.PathLike[str],
+        definition: D,
+        surroundings: Surroundings | None,
+        first: Offer | None,
+    ) -> Self:
+        """Make one, with its first rows if there are any: all of it or nothing."""
+        around = surroundings or Surroundings()
+        definition = replace(definition, identity=around.token())
+        if first is not None:
+            first.check(definition)
+        files = create_at(path, definition, around)
+        index = cls(files, definition, around)
+        if first is not None:
+            with forgetting(files):
+                index.append(first)
+        return index
 
     @classmethod
     def open(

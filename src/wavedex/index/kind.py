@@ -73,7 +73,7 @@ class Kind(ABC):
     def hints(self) -> dict[str, Any]:
         """The options and their types."""
         hints = get_type_hints(self.create)
-        others = ("path", "schema", "surroundings", "return")
+        others = ("path", "schema", "rows", "surroundings", "return")
         return {name: hint for name, hint in hints.items() if name not in others}
 
     @abstractmethod

@@ -8,6 +8,7 @@ fit an index is not asked here (`wavedex.index.core.arrival`).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,8 @@ import pyarrow as pa
 
 from wavedex.errors import SchemaMismatch
 
+PANDAS_INDEX = re.compile(r"__index_level_\d+__")
+"""A column that Arrow makes of an index of pandas without a name."""
 WANTED = "Pass a pyarrow Table, RecordBatch or RecordBatchReader, or a pandas or Polars data frame."
 
 
@@ -43,6 +46,13 @@ def to_table(data: Any) -> pa.Table:
         return data.read_all() if isinstance(data, pa.RecordBatchReader) else pa.table(data)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise SchemaMismatch(f"Cannot read {_named(data)} as a table: {error}. {WANTED}") from error
+
+
+def plain_schema(schema: pa.Schema) -> pa.Schema:
+    """The columns without those that pandas counts rows with, and without what it notes of them."""
+    kept = [field for field in schema if not PANDAS_INDEX.fullmatch(field.name)]
+    notes = {name: note for name, note in (schema.metadata or {}).items() if name != b"pandas"}
+    return pa.schema(kept, notes or None)
 
 
 def _from_list(several: Sequence[Any]) -> pa.Table:

@@ -27,7 +27,7 @@ from wavedex.errors import WavedexError
 from wavedex.files.names import DATA, base_of, stem_prefix
 from wavedex.index.core.arrival import Arriving, Bring, arrive, cast_column
 from wavedex.index.core.definition import Definition
-from wavedex.index.core.delivery import Delivery, H, Holder
+from wavedex.index.core.delivery import H, Holder, Offer
 from wavedex.index.core.staged import Staged, clearing, gather, stage
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.log.manifest import Manifest
@@ -37,12 +37,19 @@ from wavedex.spark.types import arrow_schema, spark_type
 from wavedex.store.databases.server_address import Trust
 
 
-class FrameDelivery(Delivery):
+class FrameDelivery(Offer):
     """The rows of a data frame."""
 
     def __init__(self, frame: DataFrame, marks: Mapping[str, str] | None = None) -> None:
         self._frame = frame
         self.marks = marks or {}
+
+    @property
+    def schema(self) -> pa.Schema:
+        return arrow_schema(self._frame.schema)
+
+    def check(self, created: Definition) -> None:
+        check_frame(created, self._frame, created.unguessed)
 
     def working(self, index: H) -> H:
         return on_spark(index, self._frame.sparkSession)

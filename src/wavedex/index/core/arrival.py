@@ -6,7 +6,6 @@ changes. Anything else is refused by name before the index is touched.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
@@ -27,12 +26,10 @@ from wavedex.rows import compute as pc
 from wavedex.rows.arrow import empty_batch, to_arrow, to_numpy
 from wavedex.rows.content import add_content, hash_rows
 from wavedex.rows.entries import one_batch
-from wavedex.rows.tables import to_table
+from wavedex.rows.tables import PANDAS_INDEX, to_table
 from wavedex.store.part import Part
 
 I64 = npt.NDArray[np.int64]
-
-_PANDAS_INDEX = re.compile(r"__index_level_\d+__")
 
 
 @dataclass(frozen=True)
@@ -178,7 +175,7 @@ def nothing(definition: Definition) -> Arriving:
 
 def _fit(table: pa.Table, definition: Definition) -> pa.Table:
     """The columns of the schema, in its order and types."""
-    names = [name for name in table.column_names if not _PANDAS_INDEX.fullmatch(name)]
+    names = [name for name in table.column_names if not PANDAS_INDEX.fullmatch(name)]
     twice = {name for name in names if names.count(name) > 1}
     if twice:
         raise SchemaMismatch(f"The batch has the column {min(twice)!r} twice. Rename one of them.")

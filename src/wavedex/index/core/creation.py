@@ -7,19 +7,56 @@ second attempt may take for its own.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
-from wavedex.errors import AlreadyExists, BadDefinition, ConcurrentWrite, NotAnIndex
+import pyarrow as pa
+
+from wavedex.errors import AlreadyExists, BadDefinition, ConcurrentWrite, NotAnIndex, SchemaMismatch
 from wavedex.files import names
 from wavedex.files.contract import AnyFiles
 from wavedex.files.names import DATA, DEFINITION, LOCK, LOG
 from wavedex.files.spread import SpreadFiles
 from wavedex.index.core.definition import Definition, read_definition
+from wavedex.index.core.delivery import Offer, offer_of
 from wavedex.index.core.roots import all_files
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.log.manifest import Log, Manifest
+
+
+def offered_by(schema: Any, rows: bool) -> tuple[pa.Schema, Offer | None]:
+    """The columns of an index that is to be: a schema's, or those of rows of any kind.
+
+    With `rows`, the rows too. Raises BadDefinition.
+    """
+    if isinstance(schema, pa.Schema):
+        if rows:
+            raise BadDefinition(
+                "rows=True appends the rows that the columns are taken from, and a schema has "
+                "none. Pass a table, a data frame or a reader, or leave rows= out."
+            )
+        return schema, None
+    offer = offer_of(schema)
+    try:
+        return offer.schema, offer if rows else None
+    except SchemaMismatch as error:
+        raise BadDefinition(
+            f"The columns of the index are those of a pyarrow.Schema, a table, a data frame or a "
+            f"reader. {error}"
+        ) from error
+
+
+@contextmanager
+def forgetting(files: AnyFiles) -> Iterator[None]:
+    """There is no index after all where its first rows are refused."""
+    try:
+        yield
+    except BaseException:
+        files.remove(DEFINITION)
+        raise
 
 
 def create_at(

@@ -20,9 +20,10 @@ from typing import Any, Protocol, TypeVar
 import pyarrow as pa
 
 from wavedex import slots
-from wavedex.index.core.arrival import Arriving, Bring, arrive, fit, nothing, settle
+from wavedex.index.core.arrival import Arriving, Bring, fit, nothing, settle
 from wavedex.index.core.definition import Definition
 from wavedex.log.manifest import Manifest
+from wavedex.rows.tables import plain_schema, to_table
 
 
 class Holder(Protocol):
@@ -77,15 +78,37 @@ class Delivery(ABC):
         yield
 
 
-class InMemory(Delivery):
+class Offer(Delivery):
+    """Rows that somebody has in hand, before there is an index for them."""
+
+    @property
+    @abstractmethod
+    def schema(self) -> pa.Schema:
+        """Their columns. Raises SchemaMismatch where they are no rows."""
+
+    @abstractmethod
+    def check(self, created: Definition) -> None:
+        """See whether they fit an index that is to be. Raises as `ready` does, but for times."""
+
+
+class InMemory(Offer):
     """Rows in memory: any table, frame or reader that Arrow can read."""
 
     def __init__(self, data: Any) -> None:
         self._data = data
         self._table: tuple[pa.Table, int] | None = None
 
+    @property
+    def schema(self) -> pa.Schema:
+        if not isinstance(self._data, pa.RecordBatchReader):
+            self._data = to_table(self._data)
+        return plain_schema(self._data.schema)
+
+    def check(self, created: Definition) -> None:
+        self._fitted(created)
+
     def ready(self, index: Holder, at: Any) -> Bring:
-        arriving = arrive(self._data, index.created, at)
+        arriving = settle(*self._fitted(index.created), index.created, at)
         return lambda manifest: nullcontext(arriving)
 
     def waiting(self, index: Holder, at: Callable[[Manifest], Any]) -> Bring:
@@ -118,11 +141,11 @@ def largest_in(table: pa.Table, definition: Definition, names: Sequence[str]) ->
     return [int(slots.ordinals(table.column(name)).max()) for name in names]
 
 
-_TAKERS: dict[tuple[str, str], Callable[[Any], Delivery]] = {}
+_TAKERS: dict[tuple[str, str], Callable[[Any], Offer]] = {}
 
 
-def register(module: str, name: str, take: Callable[[Any], Delivery]) -> None:
-    """Let `take` make deliveries of objects of a class of that name.
+def register(module: str, name: str, take: Callable[[Any], Offer]) -> None:
+    """Let `take` make offers of objects of a class of that name.
 
     The class is from a module, or from one below it.
     """
@@ -131,8 +154,11 @@ def register(module: str, name: str, take: Callable[[Any], Delivery]) -> None:
 
 def delivery_of(data: Any) -> Delivery:
     """What a user handed in, as a delivery."""
-    if isinstance(data, Delivery):
-        return data
+    return data if isinstance(data, Delivery) else offer_of(data)
+
+
+def offer_of(data: Any) -> Offer:
+    """What a user has in hand."""
     kind = type(data)
     for (module, name), take in _TAKERS.items():
         if kind.__name__ == name and f"{kind.__module__}.".startswith(f"{module}."):

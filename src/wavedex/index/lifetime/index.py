@@ -15,10 +15,8 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
-import pyarrow as pa
-
 from wavedex.errors import BadDefinition
-from wavedex.index.core.creation import create_at
+from wavedex.index.core.creation import offered_by
 from wavedex.index.core.delivery import InMemory, delivery_of
 from wavedex.index.core.description import describe
 from wavedex.index.core.migration import Migrated
@@ -85,7 +83,7 @@ class LifetimeIndex(Held[LifeDefinition]):
     def create(
         cls,
         path: str | os.PathLike[str],
-        schema: pa.Schema,
+        schema: Any,
         *,
         key: str | Sequence[str],
         inserted: str,
@@ -113,12 +111,14 @@ class LifetimeIndex(Held[LifeDefinition]):
         keep_commits: int = 2,
         keep_for: str | dt.timedelta | None = None,
         roots: Sequence[str | os.PathLike[str]] | None = None,
+        rows: bool = False,
         surroundings: Surroundings | None = None,
     ) -> LifetimeIndex:
-        """Create an empty index in a new folder.
+        """Create an index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
 
-        Raises BadDefinition, BadGrid, AlreadyExists and their kin.
-
+        - `schema` has its columns: a pyarrow.Schema, or whatever has one, such as a table, a reader
+          or a data frame of pandas, Polars or Spark. With `rows=True` its rows are appended too, as
+          of their last insertion, and where they cannot be, there is no index.
         - `inserted` is the column of insertion times.
         - `expires` is the column of ends. Instead, `lifetime` may be a column of how long a row
           lives: a duration, or a number where times are numbers.
@@ -141,8 +141,9 @@ class LifetimeIndex(Held[LifeDefinition]):
 
         The others are as for a wave index.
         """
+        columns, first = offered_by(schema, rows)
         definition = define_life(
-            schema,
+            columns,
             key=key,
             inserted=inserted,
             expires=expires,
@@ -170,10 +171,7 @@ class LifetimeIndex(Held[LifeDefinition]):
             keep_for=keep_for,
             roots=roots,
         )
-        around = surroundings or Surroundings()
-        definition = replace(definition, identity=around.token())
-        files = create_at(path, definition, around)
-        return cls(files, definition, around)
+        return cls._create(path, definition, surroundings, first)
 
     # -- writing --------------------------------------------------------------------------------
 

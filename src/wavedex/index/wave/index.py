@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -19,7 +18,7 @@ import pyarrow as pa
 
 from wavedex.errors import BadTime
 from wavedex.index.core.arrival import Arriving
-from wavedex.index.core.creation import create_at
+from wavedex.index.core.creation import offered_by
 from wavedex.index.core.delivery import delivery_of
 from wavedex.index.core.description import describe
 from wavedex.index.core.migration import Migrated
@@ -62,7 +61,7 @@ class WaveIndex(Held[WaveDefinition]):
     def create(
         cls,
         path: str | os.PathLike[str],
-        schema: pa.Schema,
+        schema: Any,
         *,
         key: str | Sequence[str],
         position: str | None = None,
@@ -89,10 +88,14 @@ class WaveIndex(Held[WaveDefinition]):
         keep_commits: int = 2,
         keep_for: str | dt.timedelta | None = None,
         roots: Sequence[str | os.PathLike[str]] | None = None,
+        rows: bool = False,
         surroundings: Surroundings | None = None,
     ) -> WaveIndex:
-        """Create an empty index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
+        """Create an index in a new folder. Raises BadDefinition, AlreadyExists and their kin.
 
+        - `schema` has its columns: a pyarrow.Schema, or whatever has one, such as a table, a reader
+          or a data frame of pandas, Polars or Spark. With `rows=True` its rows are appended too,
+          and where they cannot be, there is no index.
         - `path` is a folder or a URI, such as s3://bucket/sales.wx (docs/filesystems.md).
         - `key` is a column, or several. With several, keys are tuples. Where a key column is one of
           lists, a row becomes an entry for each value of its list.
@@ -120,8 +123,9 @@ class WaveIndex(Held[WaveDefinition]):
         - `roots` is a list of new folders on as many disks. The sub-indexes then lie there, each as
           a whole on one of them.
         """
+        columns, first = offered_by(schema, rows)
         definition = define(
-            schema,
+            columns,
             key=key,
             position=position,
             pointer=pointer,
@@ -148,10 +152,7 @@ class WaveIndex(Held[WaveDefinition]):
             sizes=sizes,
             roots=roots,
         )
-        around = surroundings or Surroundings()
-        definition = replace(definition, identity=around.token())
-        files = create_at(path, definition, around)
-        return cls(files, definition, around)
+        return cls._create(path, definition, surroundings, first)
 
     # -- reading --------------------------------------------------------------------------------
 
