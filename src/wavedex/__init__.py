@@ -116,3 +116,7 @@ __all__ = [
     "trust_server",
     "tune",
 ]
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

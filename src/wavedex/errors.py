@@ -142,6 +142,10 @@ class BadKey(WavedexError):
     """A key that was asked for is not of the index's key type."""
 
 
+class BadCondition(WavedexError):
+    """A condition on rows, or how many of them in which order, cannot be understood."""
+
+
 class BadTime(WavedexError):
     """A time or slot that was given cannot be understood or is out of range."""
 

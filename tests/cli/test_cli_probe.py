@@ -157,3 +157,23 @@ def test_with_check_nothing_is_answered_from_a_damaged_file(run, sales, tmp_path
     result = run(name, tmp_path / "copy.wx", *key, "--check")
     assert result.exit_code == 1
     assert "The index is damaged" in result.stderr
+
+
+def test_the_latest_rows_come_in_either_order(run, sales):
+    def amounts(*options):
+        return [row["amount"] for row in lines(run("probe", sales, "ann", "--json", *options))]
+
+    assert amounts("--last", "2") == [6, 7]
+    assert amounts("--last", "2", "--order=-time") == [7, 6]
+    assert amounts("--where", "amount % 2 = 1") == [3, 5, 7]
+    assert amounts("--where", "amount < 6", "--last", "1", "--columns", "amount") == [5]
+    both = lines(run("probe", sales, "ann", "--to", "bob", "--last", "1", "--json"))
+    assert [row["user"] for row in both] == ["ann", "bob"]
+
+
+def test_what_is_no_condition_is_said(run, sales):
+    result = run("probe", sales, "ann", "--where", "amount >")
+    assert result.exit_code == 1
+    assert "cannot be understood: syntax error" in result.stderr
+    assert run("probe", sales, "ann", "--order", "up").exit_code == 1
+    assert run("probe", sales, "ann", "--last", "-1").exit_code == 2

@@ -168,3 +168,16 @@ def test_what_one_index_writes_another_can_append(run, sales, tmp_path):
         assert run("append", copy, file).exit_code == 0
         by = [("at", "ascending"), ("user", "ascending"), ("amount", "ascending")]
         assert wx.open(copy).scan().read_all().sort_by(by) == table_of(3, 4, 5, 6, 7).sort_by(by)
+
+
+def test_a_scan_comes_in_order_and_by_a_condition(run, sales):
+    def amounts(*options):
+        result = run("scan", sales, "--json", *options)
+        return [json.loads(line)["amount"] for line in result.stdout.splitlines()]
+
+    assert amounts("--where", "\"user\" = 'ann'", "--order", "time") == [3, 4, 5, 6, 7]
+    assert amounts("--where", "\"user\" = 'ann'", "--order", "-time") == [7, 6, 5, 4, 3]
+    assert amounts("--where", "\"user\" = 'ann'", "--last", "2") == [6, 7]
+    refused = run("scan", sales, "--sql", "select 1", "--last", "2")
+    assert refused.exit_code == 2
+    assert "--last goes with rows as they are" in refused.stderr

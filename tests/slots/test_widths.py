@@ -90,6 +90,7 @@ def test_a_duration_is_no_month() -> None:
         ("quarter", "2y", 8),
         ("1 week", "28 days", 4),
         ("1 day", 30, 30),
+        ("2 days", "15", 15),
     ],
 )
 def test_a_window_is_said_in_slots_or_in_time(
@@ -108,7 +109,7 @@ def test_a_window_is_said_in_slots_or_in_time(
         ("1 day", "1 hour", "Give 1 day, or the number of slots"),
         ("1 day", "1 month", "not always the same number of slots of 1 day"),
         ("month", "30 days", "not always the same number of slots of 1 month"),
-        ("1 day", "30", "give a number of slots, or a length of time such as '30 days'"),
+        ("1 day", "soon", "give a number of slots, or a length of time such as '30 days'"),
         ("1 day", "0 days", "window=0 is not a whole number of at least 1"),
     ],
 )
@@ -123,6 +124,8 @@ def test_a_window_that_is_no_number_of_slots_is_refused(
 def test_slots_of_numbers_have_no_window_in_time(tmp_path: Path) -> None:
     with pytest.raises(BadDefinition, match="the slots of this index are numbers"):
         wx.WaveIndex.create(tmp_path / "i", SCHEMA, key="k", time="n", slot=1, window="30 days")
+    with pytest.raises(BadDefinition, match="Cannot read window='five': give a number of slots"):
+        wx.WaveIndex.create(tmp_path / "i", SCHEMA, key="k", time="n", slot=1, window="five")
 
 
 def test_refreshes_are_said_the_same_way(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_options_that_make_no_index_leave_none(spark, tmp_path):
         ({"key": "k"}, "window"),
         (
             {"key": "k", "time": "t", "slot": 10, "window": "five"},
-            "BadDefinition: The option window is 'five'",
+            "BadDefinition: Cannot read window='five'",
         ),
         ({"key": "w", "window": 5}, "MissingColumn"),
         ({"key": "k", "time": "t", "slot": 10, "window": 5, "scheme": "tidal"}, "UnknownScheme"),

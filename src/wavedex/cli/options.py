@@ -39,6 +39,18 @@ Shorten = Annotated[
         "indexes.",
     ),
 ]
+Order = Annotated[
+    str | None,
+    typer.Option(metavar="ORDER", help="time for the oldest rows first, -time for the newest."),
+]
+Last = Annotated[
+    int | None,
+    typer.Option(metavar="N", min=0, help="The latest N rows: of each key, or of all in a scan."),
+]
+Where = Annotated[
+    str | None,
+    typer.Option(metavar="SQL", help='Only rows that meet this, such as "amount > 100".'),
+]
 Commit = Annotated[
     int | None, typer.Option(metavar="N", help="The window as commit N left it, if it is kept.")
 ]

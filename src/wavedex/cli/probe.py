@@ -15,11 +15,14 @@ from wavedex.cli.options import (
     Expired,
     Formats,
     Index,
+    Last,
     Limit,
+    Order,
     RowsAsJson,
     Shorten,
     Since,
     Until,
+    Where,
     chosen_format,
     column_names,
 )
@@ -38,6 +41,9 @@ def probe(
     ] = None,
     since: Since = None,
     until: Until = None,
+    last: Last = None,
+    where: Where = None,
+    order: Order = None,
     shorten: Shorten = None,
     columns: Columns = None,
     expired: Expired = False,
@@ -50,29 +56,28 @@ def probe(
     as_json: RowsAsJson = False,
     limit: Limit = LIMIT_ROWS,
 ) -> RowAnswer:
-    """Look up the rows of one key, or of all keys between two, oldest first."""
+    """Look up the rows of one key, or of all keys between two, oldest first.
+
+    With --last, the latest rows of each key.
+    """
     chosen = chosen_format(kind, as_json)
     idx = find_asked(index, commit, shorten, check)
     parse = idx.definition.spec.key_type.parse
-    wanted = column_names(columns)
-    time = idx.definition.time
-    asked = (since, until, _with_time(wanted, time), expired, follow)
+    asked: dict[str, Any] = {
+        "since": since,
+        "until": until,
+        "columns": column_names(columns),
+        "expired": expired,
+        "follow": follow,
+        "order": order or "time",
+        "last": last,
+        "where": where,
+    }
     if to is None:
-        found = idx.probe(parse(key), *asked)
+        found = idx.probe(parse(key), **asked)
     else:
-        found = idx.probe_range(parse(key), parse(to), *asked)
-    if time is not None:
-        found = found.sort_by(time)
-    if wanted is not None:
-        found = found.select(wanted)
+        found = idx.probe_range(parse(key), parse(to), **asked)
     return RowAnswer(found.to_reader(), chosen, limit)
-
-
-def _with_time(columns: list[str] | None, time: str | None) -> list[str] | None:
-    """The columns and the one that the rows are ordered by."""
-    if columns is None or time is None or time in columns:
-        return columns
-    return [*columns, time]
 
 
 COMMANDS: dict[Callable[..., Any], str] = {

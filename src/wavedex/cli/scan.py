@@ -15,13 +15,17 @@ from wavedex.cli.options import (
     Expired,
     Formats,
     Index,
+    Last,
     Limit,
+    Order,
     RowsAsJson,
     Shorten,
     Since,
     Until,
+    Where,
     chosen_format,
     column_names,
+    refuse,
 )
 from wavedex.cli.rows import RowAnswer
 from wavedex.cli.sql import querying
@@ -31,6 +35,9 @@ def scan(
     index: Index,
     since: Since = None,
     until: Until = None,
+    last: Last = None,
+    where: Where = None,
+    order: Order = None,
     shorten: Shorten = None,
     columns: Columns = None,
     expired: Expired = False,
@@ -49,8 +56,10 @@ def scan(
     idx = find_asked(index, commit, shorten, check)
     asked = (since, until, column_names(columns), expired)
     if sql is None:
-        yield RowAnswer(idx.scan(*asked), chosen, limit)
+        rows = idx.scan(*asked, order=order, last=last, where=where)
+        yield RowAnswer(rows, chosen, limit)
         return
+    refuse("rows as they are; say it in the query", order=order, last=last, where=where)
     with querying(lambda connection: idx.to_duckdb(connection, "entries", *asked), sql) as answer:
         yield RowAnswer(answer, chosen, limit)
 

@@ -15,7 +15,14 @@ import pyarrow as pa
 import xxhash
 
 from wavedex.crew import let_go
-from wavedex.errors import BadDefinition, CommitGone, Damaged, NotAnIndex, OtherKind
+from wavedex.errors import (
+    BadDefinition,
+    CommitGone,
+    Damaged,
+    NotAnIndex,
+    OtherKind,
+    WavedexError,
+)
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import DEFINITION, LOG, manifest_name
 from wavedex.index import erasure as erasing
@@ -32,6 +39,7 @@ from wavedex.index.reading.readable import Readable
 from wavedex.index.reading.snapshot import Snapshot
 from wavedex.log.manifest import Log, Manifest
 from wavedex.show.html import to_html
+from wavedex.slots import NamedSlots
 from wavedex.store.checks import CheckedParts
 from wavedex.store.shard import Shard
 
@@ -143,7 +151,9 @@ class Held(Readable, Generic[D]):
         definition = self.definition_at(manifest)
         check_roots(self._files, self._definition.slotting, manifest, reading=True)
         checked = self._checked
-        return self.snapshot_kind(definition, self._files, manifest, opened, checked=checked)
+        found = self.snapshot_kind(definition, self._files, manifest, opened, checked=checked)
+        found.source = type(self), self.path
+        return found
 
     def definition_at(self, manifest: Manifest) -> D:
         """What the index was when a commit was made.
@@ -156,6 +166,11 @@ class Held(Readable, Generic[D]):
             definition = self._definition.at(manifest.settings)
             self._migrated = manifest.settings, definition
         return definition
+
+    @property
+    def commit(self) -> int:
+        """The number of the newest commit."""
+        return self._log.latest().commit
 
     @property
     def commits(self) -> list[int]:
@@ -332,6 +347,37 @@ class Held(Readable, Generic[D]):
             cached = version, self._take(None if cached is None else cached[1])
             self._cached = cached
         return cached[1]
+
+    def close(self) -> None:
+        """Let go of the files that are mapped. It is opened again when it is used again."""
+        self._cached = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __reduce__(self) -> Any:
+        """Opened again where it arrives, with the surroundings that are usual there."""
+        return type(self).open, (self.path,)
+
+    _inner = frozenset(
+        {
+            *("at", "change_feed", "created", "definition", "definition_at", "definition_kind"),
+            *("instant", "manifest", "slot_number", "snapshot_kind", "storage", "surroundings"),
+            *("writer", "writer_kind"),
+        }
+    )
+
+    def __repr__(self) -> str:
+        try:
+            current = self._current()
+            seen = NamedSlots(sorted(current.window), self._definition.slotting)
+            said = f"{seen}, {self.definition.kept_as}, commit {current.commit}"
+        except (WavedexError, OSError) as error:
+            said = f"cannot be read ({type(error).__name__})"
+        return f"<{type(self).__name__} {self.path}: {said}>"
 
     def _repr_html_(self) -> str:
         return to_html(self._definition.drawing, self.describe(), self._definition.slotting.label)

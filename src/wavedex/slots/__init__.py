@@ -3,6 +3,7 @@
 from wavedex.slots.calendar import Calendar
 from wavedex.slots.contract import Ordinals, Slotting, distinct, ordinals
 from wavedex.slots.ends import Ends
+from wavedex.slots.named import NamedSlots
 from wavedex.slots.numbers import Numbers
 from wavedex.slots.reading import check_zone, from_json, slotting
 from wavedex.slots.timed import Durations, duration_ns
@@ -11,6 +12,7 @@ __all__ = [
     "Calendar",
     "Durations",
     "Ends",
+    "NamedSlots",
     "Numbers",
     "Ordinals",
     "Slotting",

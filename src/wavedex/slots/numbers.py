@@ -18,6 +18,7 @@ from wavedex.slots.contract import (
     Slotting,
     count_from,
 )
+from wavedex.slots.widths import read_width
 
 
 @dataclass(frozen=True)
@@ -47,6 +48,8 @@ class Numbers(Slotting):
         return int(text)
 
     def slots_in(self, duration: object) -> int:
+        if read_width(duration) is None:
+            raise BadDefinition(f"Cannot read window={duration!r}: give a number of slots.")
         raise BadDefinition(
             f"window={duration!r} is a length of time, and the slots of this index are numbers. "
             "Give the number of slots."

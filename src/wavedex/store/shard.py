@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
@@ -86,6 +86,9 @@ class Shard(ABC):
         for name, guard in GUARDS.items():
             if name in cls.__dict__:
                 setattr(cls, name, guard(cls.__dict__[name]))
+
+    in_order: ClassVar[bool] = False
+    """Whether the rows of a key come in the order of the order column."""
 
     @property
     def seems_in_memory(self) -> bool:

@@ -282,7 +282,7 @@ DEFINITIONS = {
     "no sub-indexes": ({"indexes": 0}, errors.BadDefinition),
     "half a sub-index": ({"indexes": 1.5}, errors.BadDefinition),
     "no window": ({"window": 0}, errors.BadDefinition),
-    "a window of text": ({"window": "4"}, errors.BadDefinition),
+    "a window of text": ({"window": "four"}, errors.BadDefinition),
     "true slots": ({"window": True, "indexes": 1}, errors.BadDefinition),
     "one sub-index for wata": ({"scheme": "wata", "indexes": 1}, errors.BadDefinition),
     "one sub-index for rata": ({"scheme": "rata", "indexes": 1}, errors.BadDefinition),

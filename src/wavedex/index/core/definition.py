@@ -18,7 +18,7 @@ import datetime as dt
 import json
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
@@ -75,6 +75,15 @@ Target = tuple[Shard, Range | None]
 """A shard to ask, and the ordinals in which its rows count; None for all of them."""
 
 
+class Targets(list[Target]):
+    """Whom to ask for a key."""
+
+    def __init__(self, targets: Iterable[Target], in_order: bool) -> None:
+        super().__init__(targets)
+        self.in_order = in_order
+        """Whether their answers, one after the other, are in the order of time."""
+
+
 class View(Protocol):
     """What readers see of one commit. Opens no file."""
 
@@ -96,6 +105,12 @@ class View(Protocol):
         The times of the rows are from `start` on and before `stop`. With `expired`, rows that are
         over are asked for too, where they are still there.
         """
+
+    def arranged(self, targets: list[Target]) -> Targets:
+        """The targets of one shard, oldest first, as far as they lie apart in time."""
+
+    def stretches(self, targets: Sequence[Target]) -> list[list[Target]]:
+        """Targets of any shards in groups, each later than the one before it."""
 
 
 def whole_number(name: str, value: Any, least: int) -> int:
@@ -210,6 +225,18 @@ class Definition(ABC):
     @abstractmethod
     def state_of(self, manifest: Manifest) -> State | None:
         """The planner's state, None while nothing came. Raises ValueError where it is no state."""
+
+    @abstractmethod
+    def recent(self, manifest: Manifest, span: Any) -> int | None:
+        """The first ordinal of the last part of a commit; None while nothing came.
+
+        `span` is how long that part is. Raises BadTime.
+        """
+
+    @property
+    @abstractmethod
+    def kept_as(self) -> str:
+        """How it is kept, in a few words."""
 
     @property
     def unguessed(self) -> Any:
@@ -386,6 +413,8 @@ def window_of(value: Any, slotting: slots.Slotting) -> int:
 
     A sub-index holds fewer than twice as many slots, which must be bits of one set.
     """
+    if isinstance(value, str) and value.strip().isdecimal():
+        value = int(value)
     if isinstance(value, str | dt.timedelta):
         value = slotting.slots_in(value)
     window = whole_number("window", value, 1)

@@ -162,6 +162,16 @@ class LifeDefinition(Definition):
             return table
         return table.append_column(self.spec.schema.field(END_COLUMN), to_arrow(found))
 
+    def recent(self, manifest: Manifest, span: Any) -> int | None:
+        length = self.slotting.length(span)
+        now = LifeClock.of(manifest).now
+        return None if now is None else now - length + 1
+
+    @property
+    def kept_as(self) -> str:
+        rows, columns = self.sides
+        return f"{rows}x{columns} by {self.method}"
+
     @property
     def unguessed(self) -> At:
         """What rows come with before it is known how far streams have come.

@@ -45,6 +45,7 @@ class LifetimeIndex(Held[LifeDefinition]):
     while one writes.
 
     >>> import tempfile
+    >>> import pyarrow as pa
     >>> schema = pa.schema([("caller", pa.string()), ("begun", pa.int64()), ("until", pa.int64())])
     >>> folder = tempfile.TemporaryDirectory()
     >>> life = LifetimeIndex.create(
@@ -290,12 +291,3 @@ class LifetimeIndex(Held[LifeDefinition]):
     def _last(self, now: int, manifest: Manifest) -> At:
         arrivals = LifeClock.of(manifest).arrivals
         return replace(at_instant(self._writer.definition, now, arrivals), bound=None)
-
-    def __repr__(self) -> str:
-        definition = self.definition
-        rows, columns = definition.sides
-        return (
-            f"<LifetimeIndex {self.path}: {definition.method}, "
-            f"{rows}x{columns}, lifetimes up to {definition.window} "
-            "refreshes>"
-        )

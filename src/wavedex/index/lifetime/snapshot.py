@@ -27,6 +27,8 @@ class LifeSnapshot(Snapshot):
 
     definition: LifeDefinition
 
+    _inner = Snapshot._inner | {"shortened"}
+
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self._shortened: dict[str, LifeSnapshot] = {}

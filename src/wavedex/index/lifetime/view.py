@@ -8,14 +8,14 @@ cannot have an answer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
 
-from wavedex.index.core.definition import Target
+from wavedex.index.core.definition import Target, Targets
 from wavedex.log.manifest import Manifest
 from wavedex.plan.grids.intervals import Intervals
 from wavedex.plan.slot_set import first_of, last_of, union
@@ -99,6 +99,13 @@ class LifeView:
         for sieve in sieves:
             opened = SiftedShard(opened, sieve)
         yield opened, within
+
+    def arranged(self, targets: list[Target]) -> Targets:
+        """Rows lie by their ends, and so in no order of their beginnings."""
+        return Targets(targets, in_order=False)
+
+    def stretches(self, targets: Sequence[Target]) -> list[list[Target]]:
+        return [[*targets]]
 
     def _after(self, part: Part, horizon: int) -> Range | None:
         """The ordinals of a part that lie after the horizon; None where all do."""

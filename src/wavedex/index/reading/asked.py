@@ -21,6 +21,23 @@ class Asked(NamedTuple):
     """Whether the records are asked for to which the entries point."""
     shorten: Any = None
     """By how much windows are taken to be shorter. For lifetime indexes."""
+    order: str | None = None
+    """"time", oldest first, or "-time", newest first."""
+    last: int | None = None
+    """How many of the latest rows: of each key, or of all in a scan."""
+    limit: int | None = None
+    """How many rows at most, the first ones in that order."""
+    where: str | None = None
+    """What rows must meet, in SQL."""
+
+    @property
+    def is_arranged(self) -> bool:
+        """Whether more is asked than rows of a span of time."""
+        return self[6:] != NOT_ARRANGED
+
+
+NOT_ARRANGED = (None, None, None, None)
+"""Rows in whatever order, all of them."""
 
 
 ALL = Asked()

@@ -14,14 +14,16 @@ from collections import deque
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from time import perf_counter_ns
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 
 from wavedex.files.opened import AT_ONCE_MAX
+from wavedex.index.reading.arrangement import arrange_stream, check_arrangement
 from wavedex.index.reading.asked import ALL, Asked
-from wavedex.rows.codes import dictionary_of, shared_words
+from wavedex.rows.codes import dictionary_of, shared_words, with_codes
+from wavedex.slots import NamedSlots
 from wavedex.store.blame import raise_blamed
 from wavedex.store.shard import Shard, shard_of_one
 
@@ -43,7 +45,19 @@ BATCHES_AHEAD = 2
 
 
 class Readable(ABC):
-    """The reading methods. Rows come in no promised order, and with the columns of the schema only.
+    """The reading methods. Rows have the columns of the schema only.
+
+    The rows of one key come in the order of their times, oldest first: by the time column, by the
+    slot where there is none, by insertion in a lifetime index. Those of several keys, of a range of
+    keys and of a scan come as they lie, in no promised order. On all of them:
+
+    - `order` is "time", oldest first, or "-time", newest first.
+    - `last` is how many of the latest rows: of each key, or of all in a scan. They come oldest
+      first.
+    - `limit` is how many rows at most: the first ones in that order.
+    - `where` is a condition in DuckDB's SQL, such as "amount > 100 and country = 'FR'". What it
+      says of the time or of the key is looked up rather than compared row by row. Instants are
+      compared to the microsecond, and those without a zone are local to that of the index.
 
     In `since` and `until`, slot numbers and dates mean their whole interval. A datetime is compared
     with the row's own time. Both ends are included. `columns` chooses columns. `expired` also shows
@@ -70,6 +84,10 @@ class Readable(ABC):
         expired: bool = False,
         follow: bool = False,
         shorten: Any = None,
+        order: str | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+        where: str | None = None,
     ) -> pa.Table:
         """The entries of one key (IndexProbe, and TimedIndexProbe with `since` or `until`).
 
@@ -77,8 +95,15 @@ class Readable(ABC):
         """
         snapshot = self._current()
         asked = ALL
-        if not since is until is columns is shorten is None or expired or follow:
+        as_they_lie = order is None and last is None and limit is None and where is None
+        if not as_they_lie:
+            asked = Asked(
+                since, until, columns, expired, follow, shorten, order, last, limit, where
+            )
+            check_arrangement(asked)
+        elif not since is until is columns is shorten is None or expired or follow:
             asked = Asked(since, until, columns, expired, follow, shorten)
+        if shorten is not None:
             snapshot = snapshot.seen(shorten)
         definition = snapshot.definition
         key_type = definition.spec.key_type
@@ -103,9 +128,14 @@ class Readable(ABC):
                     batches.append(found)
         except FileNotFoundError as error:
             # What it is renewed to is shortened already.
-            return snapshot.renewed(error).probe(key, since, until, columns, expired, follow)
+            newer = snapshot.renewed(error)
+            return newer.probe(
+                key, since, until, columns, expired, follow, None, order, last, limit, where
+            )
         if perf_counter_ns() - begun_ns > COLD_NS:
             snapshot.note_slow_probe()
+        if not (as_they_lie and targets.in_order):
+            batches = snapshot.arranged(batches, asked, of_one_key=True)
         return snapshot.table(batches, asked)
 
     def probe_many(
@@ -117,9 +147,14 @@ class Readable(ABC):
         expired: bool = False,
         follow: bool = False,
         shorten: Any = None,
+        order: str | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+        where: str | None = None,
     ) -> pa.Table:
         """The entries of several keys in one table; a key that is given twice is answered once."""
-        asked = Asked(since, until, columns, expired, follow, shorten)
+        asked = Asked(since, until, columns, expired, follow, shorten, order, last, limit, where)
+        check_arrangement(asked)
         return _probe_many(self._current().seen(shorten), keys, asked)
 
     def probe_range(
@@ -132,15 +167,22 @@ class Readable(ABC):
         expired: bool = False,
         follow: bool = False,
         shorten: Any = None,
+        order: str | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+        where: str | None = None,
     ) -> pa.Table:
         """The entries whose keys lie between two, both included."""
-        asked = Asked(since, until, columns, expired, follow, shorten)
+        asked = Asked(since, until, columns, expired, follow, shorten, order, last, limit, where)
+        check_arrangement(asked)
         snapshot = self._current().seen(shorten).held()
         key_type = snapshot.definition.spec.key_type
         least, most = key_type.plain(low), key_type.plain(high)
         batches = [
             shard.probe_range(least, most, within) for shard, within in snapshot.all_targets(asked)
         ]
+        if asked.is_arranged:
+            batches = snapshot.arranged(batches, asked, of_one_key=False)
         return snapshot.table(batches, asked)
 
     def scan(
@@ -151,6 +193,10 @@ class Readable(ABC):
         expired: bool = False,
         dictionaries: bool = False,
         shorten: Any = None,
+        order: str | None = None,
+        last: int | None = None,
+        limit: int | None = None,
+        where: str | None = None,
     ) -> pa.RecordBatchReader:
         """All entries (SegmentScan, and TimedSegmentScan with `since` or `until`), batch by batch.
 
@@ -161,7 +207,9 @@ class Readable(ABC):
         """
         snapshot = self._current().seen(shorten).held()
         names = snapshot.names(columns)
-        targets = snapshot.all_targets(Asked(since, until, columns, expired))
+        asked = Asked(since, until, columns, expired, False, shorten, order, last, limit, where)
+        check_arrangement(asked)
+        targets = snapshot.all_targets(asked)
         words = words_of(snapshot, [s for s, _ in targets], names) if dictionaries else {}
         fields = (snapshot.definition.schema.field(name) for name in names)
         schema = pa.schema(
@@ -171,9 +219,11 @@ class Readable(ABC):
             ],
             snapshot.definition.schema.metadata if columns is None else None,
         )
-        return pa.RecordBatchReader.from_batches(
-            schema, stream_targets(snapshot, targets, names, words)
-        )
+        if asked.is_arranged:
+            batches = stream_arranged(snapshot, asked, targets, names, words)
+        else:
+            batches = stream_targets(snapshot, targets, names, words)
+        return pa.RecordBatchReader.from_batches(schema, batches)
 
     def to_duckdb(
         self,
@@ -234,18 +284,68 @@ class Readable(ABC):
         names = (shard.part.files["rows"].name for shard, _ in targets)
         return [snapshot.path_of(name) for name in dict.fromkeys(names)]
 
-    @property
-    def slots(self) -> list[int]:
-        """The slots of the window, oldest first; empty while nothing was appended."""
-        return sorted(self._current().window)
+    def last(self, span: Any) -> Readable:
+        """The last part of it, to be read as all of it is: so many slots, or so much time.
+
+        `last(7)` are the last seven slots, `last("7 days")` the last seven days: up to the end of
+        the newest slot, or up to the present instant of a lifetime index, where rows count by their
+        insertion. It moves on as the index does. Raises BadTime.
+        """
+        from wavedex.index.reading.recent import Recent
+
+        found = Recent(self, span)
+        found._current()
+        return found
+
+    def to_arrow(self, **asked: Any) -> pa.Table:
+        """All of it as a table, or what `scan` is asked for."""
+        return self.scan(**asked).read_all()
+
+    def to_pandas(self, **asked: Any) -> Any:
+        """All of it as a data frame of pandas, or what `scan` is asked for."""
+        return self.to_arrow(**asked).to_pandas()
+
+    def __arrow_c_schema__(self) -> Any:
+        """Its columns, for whoever knows Arrow's C interface."""
+        return self._current().definition.schema.__arrow_c_schema__()
+
+    def __arrow_c_stream__(self, requested_schema: Any = None) -> Any:
+        """All of it, for whoever knows Arrow's C interface: Polars, DuckDB, pandas and others."""
+        return self.scan().__arrow_c_stream__(requested_schema)
+
+    def __len__(self) -> int:
+        """How many rows there are. COST: the rows of parts that count in part are looked at."""
+        return self._current().count_rows()
+
+    def __bool__(self) -> bool:
+        """It is there, even where it has no rows."""
+        return True
+
+    def __contains__(self, key: Any) -> bool:
+        """Whether a key has rows. Raises BadKey."""
+        return self.probe(key).num_rows > 0
 
     @property
-    def sub_indexes(self) -> dict[str, list[int]]:
+    def slots(self) -> NamedSlots:
+        """The slots of the window, oldest first; empty while nothing was appended."""
+        current = self._current()
+        return NamedSlots(sorted(current.window), current.definition.slotting)
+
+    @property
+    def sub_indexes(self) -> dict[str, NamedSlots]:
         """The slots that each sub-index holds, including those that drain since a migration."""
-        manifest = self._current().manifest
+        current = self._current()
+        manifest, slotting = current.manifest, current.definition.slotting
         draining = {name: sub for name, sub in manifest.draining.items() if not sub.is_over}
         subs = {**manifest.indexes, **draining}
-        return {name: sorted(sub.slots) for name, sub in subs.items()}
+        return {name: NamedSlots(sorted(sub.slots), slotting) for name, sub in subs.items()}
+
+    def __dir__(self) -> list[str]:
+        """What users call. What parts of Wavedex call on each other is there and not shown."""
+        return sorted({name for name in super().__dir__() if name not in self._inner})
+
+    _inner: ClassVar[frozenset[str]] = frozenset()
+    """What is public among our own modules only."""
 
 
 def _probe_many(snapshot: Snapshot, keys: Iterable[Any], asked: Asked) -> pa.Table:
@@ -253,6 +353,8 @@ def _probe_many(snapshot: Snapshot, keys: Iterable[Any], asked: Asked) -> pa.Tab
         entries = snapshot.entries_of(keys, asked)
     except FileNotFoundError as error:
         return _probe_many(snapshot.renewed(error), keys, asked)
+    if asked.is_arranged:
+        entries = snapshot.arranged(entries, asked, of_one_key=False)
     return snapshot.table(entries, asked)
 
 
@@ -296,6 +398,32 @@ def stream_targets(
     with contextlib.closing(read_ahead(stream(cut))) as copied:
         yield from stream(whole)
         yield from copied
+
+
+def stream_arranged(
+    snapshot: Snapshot,
+    asked: Asked,
+    targets: Sequence[Target],
+    names: list[str],
+    words: Mapping[str, pa.Array],
+) -> Iterator[pa.RecordBatch]:
+    """Some columns of the rows that meet a condition, in order, and as many as were asked for."""
+    condition = None if asked.where is None else snapshot.condition(asked.where)
+    keys = None if condition is None else condition.keys
+    looked_at = () if condition is None else condition.columns
+    needed = [*dict.fromkeys([*names, *looked_at, snapshot.order_column])]
+
+    def read(some: Sequence[Target]) -> Iterator[pa.RecordBatch]:
+        return stream_targets(snapshot, some, needed, words)
+
+    def probe(_: Sequence[Target]) -> Iterator[pa.RecordBatch]:
+        for entries in snapshot.entries_of(keys or (), asked):
+            yield with_codes(entries.select(needed), words)
+
+    in_order = asked.order is not None or asked.last is not None
+    stretches = snapshot.stretches(targets) if in_order and keys is None else [targets]
+    for batch in arrange_stream(snapshot, asked, read if keys is None else probe, stretches):
+        yield batch.select(names)
 
 
 def read_ahead(batches: Iterator[pa.RecordBatch]) -> Generator[pa.RecordBatch]:

@@ -14,28 +14,37 @@ from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, BadKey, Damaged, MissingColumn
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import folder_of, manifest_name
 from wavedex.files.opened import Seek, disk_faults, finish, together, waits
-from wavedex.index.core.definition import Definition, Target, View
+from wavedex.index.core.definition import Definition, Target, Targets, View
 from wavedex.index.core.description import describe
-from wavedex.index.reading.asked import Asked
+from wavedex.index.reading.arrangement import arrange, in_order
+from wavedex.index.reading.asked import ALL, Asked
+from wavedex.index.reading.condition import Condition, read_condition
 from wavedex.index.reading.pointers import follow as fetch_records
 from wavedex.index.reading.readable import Readable, call_all
 from wavedex.log.manifest import Manifest
+from wavedex.plan.slot_set import slots_from, slots_of
+from wavedex.rows.entries import one_batch
 from wavedex.rows.keys import Plain
 from wavedex.show.html import to_html
+from wavedex.slots import NamedSlots
 from wavedex.store.checks import CheckedParts
 from wavedex.store.formats import open_shard
 from wavedex.store.part import Part
-from wavedex.store.shard import Shard, split_keys
+from wavedex.store.shard import Range, Shard, split_keys
+from wavedex.store.sifted import STORE as SIFTED
 from wavedex.store.sparse.shards import KEYS_MANY
 
 SELECTIONS_MAX = 1024
 """For how many shards and spans of time a snapshot remembers whom to ask."""
+CONDITIONS_MAX = 64
+"""For how many conditions it remembers what they say."""
 
 COLD_PROBES = 8
 """After a probe that waited for a disk, the disk is told what this many more will look at."""
@@ -50,6 +59,16 @@ Two datetimes that are equal may be an hour apart by their `fold`.
 class Snapshot(Readable):
     """The window at one commit. It never changes, and none of its methods sees a later commit."""
 
+    _inner = frozenset(
+        {
+            *("all_targets", "arranged", "by_disk", "cold_probes", "condition", "count_rows"),
+            *("definition", "entries_of", "held", "keys_of", "manifest", "names"),
+            *("note_slow_probe", "opened", "order_column", "parts_of", "path_of", "renew"),
+            *("renewed", "seek", "seen", "since", "source", "storage", "stretches", "table"),
+            *("targets", "targets_between", "window"),
+        }
+    )
+
     def __init__(
         self,
         definition: Definition,
@@ -58,12 +77,14 @@ class Snapshot(Readable):
         opened: dict[FileRef, Shard] | None = None,
         view: View | None = None,
         checked: CheckedParts | None = None,
+        floor: int | None = None,
     ) -> None:
         """Map the files of a manifest. Raises FileNotFoundError where it was vacuumed meanwhile.
 
         `opened` has shards that are open already, by their directories, and gets those that are
         opened now. `view` says what is seen of the commit: all that is live, if it is not given.
         `checked` opens files that must be what was written. Without it they are opened as they are.
+        `floor` is the first ordinal that is seen; None for all.
         """
         open_part = open_shard if checked is None else checked.open
         self.definition = definition
@@ -71,7 +92,11 @@ class Snapshot(Readable):
         self._files = files
         self._schema = definition.spec.schema
         self._view = definition.view(manifest) if view is None else view
+        self._floor = floor
         self.window = self._view.slots
+        if floor is not None:
+            (first,) = definition.slotting.slots_of(np.array([floor])).tolist()
+            self.window = slots_from(slots_of(self.window), first)
         changes = definition.technique.changes_files
         self._pin = files.pin(manifest_name(manifest.commit)) if changes else None
         opened = {} if opened is None else opened
@@ -86,8 +111,11 @@ class Snapshot(Readable):
         self._everything = [
             self._find_targets(n, None, None, False) for n in range(definition.shards)
         ]
-        self._selections: dict[tuple[Any, ...], list[Target]] = {}
+        self._selections: dict[tuple[Any, ...], Targets] = {}
+        self._conditions: dict[str, Condition] = {}
         self.renew: Callable[[Snapshot, FileNotFoundError], Snapshot] | None = None
+        self.source: tuple[type, str] | None = None
+        """The kind of index and the path that it was taken from, for those who send it on."""
         self._is_held = files.is_local
         self._hides_a_column = self._schema is not definition.schema
         shards = (shard for shards in self._shards for _, shard, _ in shards)
@@ -192,9 +220,37 @@ class Snapshot(Readable):
             )
         return self
 
-    def targets(self, shard: int, asked: Asked) -> list[Target]:
+    def since(self, span: Any) -> Snapshot:
+        """What is seen of it by those who ask for its last part only. Raises BadTime."""
+        floor = self.definition.recent(self.manifest, span)
+        found = type(self)(
+            self.definition, self._files, self.manifest, self.opened(), view=self._view, floor=floor
+        )
+        if self.renew is not None:
+            found.renew = lambda _, error: self.renewed(error).since(span)
+        return found
+
+    def count_rows(self) -> int:
+        """How many rows count."""
+        targets = self.all_targets(ALL)
+        whole = [shard.part for shard, within in targets if _is_whole(shard, within)]
+        count = sum(part.rows for part in whole)
+        if len(whole) == len(targets):
+            return count
+        held = self.held()
+        cut = [each for each in held.all_targets(ALL) if not _is_whole(*each)]
+        return count + sum(
+            batch.num_rows
+            for shard, within in cut
+            for batch in shard.stream(within, [held.definition.spec.order])
+        )
+
+    def targets(self, shard: int, asked: Asked) -> Targets:
         """Whom to ask of the parts of one shard number, and where in them an answer can lie."""
-        since, until, _, expired, _, _ = asked
+        since, until, expired, where = asked.since, asked.until, asked.expired, asked.where
+        if where is not None:
+            span = self.definition.slotting.bounds(since, until)
+            return self._find_targets(shard, *self.condition(where).within(span), expired)
         if since is None and until is None and not expired:
             return self._everything[shard]
         bounds = None
@@ -210,6 +266,25 @@ class Snapshot(Readable):
                 self._selections.clear()
             self._selections[wanted] = found
         return found
+
+    def condition(self, text: str) -> Condition:
+        """What a condition on its rows says. Raises BadCondition."""
+        found = self._conditions.get(text)
+        if found is None:
+            found = read_condition(text, self.definition)
+            if len(self._conditions) >= CONDITIONS_MAX:
+                self._conditions.clear()
+            self._conditions[text] = found
+        return found
+
+    def stretches(self, targets: Sequence[Target]) -> list[list[Target]]:
+        """Targets in groups, each later than the one before it."""
+        return self._view.stretches(targets)
+
+    @property
+    def order_column(self) -> str:
+        """The column by which rows are in order."""
+        return self.definition.time or self.definition.spec.order
 
     def all_targets(self, asked: Asked) -> list[Target]:
         """The targets of all shards."""
@@ -256,6 +331,18 @@ class Snapshot(Readable):
         self.note_slow_probe()
         return found
 
+    def arranged(
+        self, batches: Sequence[pa.RecordBatch], asked: Asked, *, of_one_key: bool
+    ) -> list[pa.RecordBatch]:
+        """Answers that meet the condition, in order, and as many as were asked for.
+
+        Those that are so already are handed over as they lie.
+        """
+        if of_one_key and not asked.is_arranged and in_order(self, batches):
+            return [*batches]
+        rows = one_batch(pa.Table.from_batches(batches, self._schema))
+        return [arrange(self, rows, asked, of_one_key=of_one_key)]
+
     def table(self, batches: Sequence[pa.RecordBatch], asked: Asked) -> pa.Table:
         """Answers as one table, with the columns asked for or with the records they point to."""
         table = pa.Table.from_batches(batches, self._schema)
@@ -286,19 +373,41 @@ class Snapshot(Readable):
 
     def _find_targets(
         self, shard: int, start: int | None, stop: int | None, expired: bool
-    ) -> list[Target]:
-        return [
-            target
-            for name, opened, part in self._shards[shard]
-            for target in self._view.targets(name, opened, part, start, stop, expired)
-        ]
+    ) -> Targets:
+        if self._floor is not None:
+            start = self._floor if start is None else max(start, self._floor)
+        return self._view.arranged(
+            [
+                target
+                for name, opened, part in self._shards[shard]
+                for target in self._view.targets(name, opened, part, start, stop, expired)
+            ]
+        )
+
+    def __reduce__(self) -> Any:
+        """Opened again where it arrives, at the same commit, if that is still kept."""
+        if self.source is None or self._floor is not None:
+            raise TypeError("Send the index itself, or a snapshot that its index has taken.")
+        return _taken, (*self.source, self.commit)
 
     def _repr_html_(self) -> str:
         about = {"path": str(self._files.root), **describe(self.definition, self.manifest)}
         return to_html(self.definition.drawing, about, self.definition.slotting.label)
 
     def __repr__(self) -> str:
-        return f"<Snapshot of {self._files.root} at commit {self.commit}>"
+        seen = NamedSlots(sorted(self.window), self.definition.slotting)
+        return f"<Snapshot of {self._files.root} at commit {self.commit}: {seen}>"
+
+
+def _taken(kind: Any, path: str, commit: int) -> Snapshot:
+    """A snapshot that was sent from elsewhere. Raises CommitGone."""
+    found: Snapshot = kind.open(path).snapshot(commit)
+    return found
+
+
+def _is_whole(shard: Shard, within: Range | None) -> bool:
+    """Whether all rows of a part count, so that it is known how many there are."""
+    return within is None and shard.part.hidden is None and shard.part.store != SIFTED
 
 
 def open_newest(definition: Definition, files: AnyFiles, manifest: Manifest) -> Snapshot:

@@ -18,6 +18,7 @@ from wavedex.log.manifest import Manifest, Notes
 from wavedex.log.progress import Sources
 from wavedex.plan import Amend, Operation
 from wavedex.plan.slot_set import union
+from wavedex.slots import NamedSlots
 from wavedex.store.part import Slots
 
 
@@ -40,6 +41,8 @@ class Appended:
     """How many rows were dropped because they were older than the window."""
     expired: int = 0
     """How many rows were of slots that the same batch pushed out again."""
+    repeated: bool = False
+    """Whether all of its slots had been appended before, with the same rows."""
 
 
 def append(
@@ -57,7 +60,13 @@ def append(
         state = state_of(manifest)
         admitted = admission.admit(arriving, number, state, manifest, definition)
         if not admitted.slots:
-            return Appended(manifest.commit, null_keys=arriving.null_keys, late=admitted.late)
+            return Appended(
+                manifest.commit,
+                null_keys=arriving.null_keys,
+                late=admitted.late,
+                repeated=arriving.rows > admitted.late
+                or (number is not None and not arriving.rows),
+            )
         manifest = writer.prepare(manifest)
         plan, state = writer.plan(manifest, admitted.slots, admitted.rows.counts)
         fresh = admitted.rows.only(union(state.indexes.values()))
@@ -83,7 +92,7 @@ def append(
         writer.finish(manifest)
     return Appended(
         manifest.commit,
-        admitted.slots,
+        NamedSlots(admitted.slots, definition.slotting),
         fresh.rows,
         arriving.null_keys,
         admitted.late,
@@ -108,7 +117,8 @@ def amend(writer: WaveWriter, bring: Bring) -> Appended:
         )
         manifest = writer.commit(manifest, change)
         writer.finish(manifest)
-    return Appended(manifest.commit, sorted(slots), rows.rows, arriving.null_keys, late)
+    named = NamedSlots(sorted(slots), writer.definition.slotting)
+    return Appended(manifest.commit, named, rows.rows, arriving.null_keys, late)
 
 
 def amendments(manifest: Manifest, slots: Slots) -> list[Operation]:

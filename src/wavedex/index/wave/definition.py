@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadTime
+from wavedex.errors import BadDefinition, BadTime
 from wavedex.index.core.definition import Definition, owed_by, whole
 from wavedex.index.wave.view import WaveView
 from wavedex.log.codec import PLAIN, Codec, kept, maybe, numbered
@@ -125,6 +126,28 @@ class WaveDefinition(Definition):
     def forgets(self) -> bool:
         """Whether the window is hard and nothing but the newest commit is kept."""
         return self.scheme.hard and self.keep_commits == 1 and not self.keep_s
+
+    def recent(self, manifest: Manifest, span: Any) -> int | None:
+        count, length = span, None
+        if isinstance(span, str | dt.timedelta):
+            try:
+                count = self.slotting.slots_in(span)
+            except BadDefinition:  # It begins within a slot.
+                length = self.slotting.length(span)
+        if length is None and (isinstance(count, bool) or not isinstance(count, int)):
+            raise BadTime(
+                f"last({span!r}): give a number of slots, or a length of time such as '7 days'."
+            )
+        slots = window_of(self, manifest)
+        if not slots:
+            return None
+        if length is not None:
+            return self.slotting.stop(last_of(slots)) - length
+        return self.slotting.start(last_of(slots) - max(count, 0) + 1)
+
+    @property
+    def kept_as(self) -> str:
+        return f"{self.window} slots in {self.indexes} sub-indexes by {self.scheme_name}"
 
     def state_of(self, manifest: Manifest) -> WaveState | None:
         return state_of(manifest)

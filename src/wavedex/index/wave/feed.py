@@ -31,6 +31,7 @@ from wavedex.log.manifest import OPEN, Manifest, Notes
 from wavedex.log.progress import Progress, Sources
 from wavedex.plan import Add, Build, Operation
 from wavedex.plan.slot_set import union
+from wavedex.slots import NamedSlots
 from wavedex.store.part import Slots
 
 STREAMED = "streamed"
@@ -147,7 +148,7 @@ def feed(
         rows.amended,
         rows.late.rows,
         arriving.null_keys,
-        sealed,
+        NamedSlots(sealed, writer.definition.slotting),
     )
 
 

@@ -308,10 +308,3 @@ class WaveIndex(Held[WaveDefinition]):
         if take is None:
             return None
         return lambda late: take(read_rows(self._files, self._definition, late))
-
-    def __repr__(self) -> str:
-        definition = self.definition
-        return (
-            f"<WaveIndex {self.path}: {definition.window} slots in {definition.indexes} "
-            f"sub-indexes, {definition.scheme_name}, {definition.update}>"
-        )

@@ -88,6 +88,8 @@ These are three things of the table, the first rows, the keys, `_cut`, and what 
 class PackedShard(Positioned, KeyedShard):
     """A packed shard that is read. The position of a row is its place in the file."""
 
+    in_order = True
+
     def __init__(
         self,
         files: AnyFiles,

@@ -84,6 +84,8 @@ class ParquetShard(Positioned):
     it is read.
     """
 
+    in_order = True
+
     def __init__(self, files: AnyFiles, spec: EntrySpec, part: Part) -> None:
         super().__init__(files, spec, part)
         self._rows_buffer = self._map("rows")
