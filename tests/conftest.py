@@ -40,6 +40,9 @@ __all__ = [
 # Every Java that a test starts is to be warm soon, not fast in the end.
 os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
+# Most tests look at what a write leaves behind. Those of the background say that they want it.
+os.environ["WAVEDEX_PREPARE"] = "now"
+
 _SHARED = {
     "database": None,
     "deadline": None,

@@ -194,6 +194,10 @@ class ConcurrentWrite(WavedexError):
     """Another writer is at work on the index, or committed first."""
 
 
+class StillPreparing(ConcurrentWrite):
+    """Another writer has finished and is working ahead for the next write."""
+
+
 class UnsafeStore(WavedexError):
     """A store does not keep two writers apart, and nobody has said that there is only one."""
 

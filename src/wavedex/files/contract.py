@@ -236,8 +236,11 @@ class AnyFiles(ABC):
     # -- locks --------------------------------------------------------------------------------
 
     @abstractmethod
-    def lock(self, name: str) -> AbstractContextManager[None]:
-        """Hold the one writer's lock, where there is one. Raises ConcurrentWrite and NotAnIndex."""
+    def lock(self, name: str, preparing: bool = False) -> AbstractContextManager[None]:
+        """Hold the one writer's lock, where there is one. Raises ConcurrentWrite and NotAnIndex.
+
+        Who says that they are only preparing is told from others: StillPreparing is raised then.
+        """
 
     @abstractmethod
     def pin(self, name: str) -> Pin:

@@ -27,7 +27,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wavedex.errors import ConcurrentWrite, Damaged, NotAnIndex
+from wavedex.errors import ConcurrentWrite, Damaged, NotAnIndex, StillPreparing
 from wavedex.files.contract import (
     FileRef,
     LinkingFiles,
@@ -48,6 +48,9 @@ __all__ = ["FileRef", "Files", "Output"]
 LARGE_BYTES = 4 << 20
 """From this size on, a thread gives back the room of a removed file."""
 _CLOCK_STEP_NS = 20_000_000
+
+_PREPARING = b"preparing"
+"""What stands in the lock of a writer that only works ahead."""
 
 
 class Files(LinkingFiles):
@@ -277,10 +280,11 @@ class Files(LinkingFiles):
     # -- locks --------------------------------------------------------------------------------
 
     @contextlib.contextmanager
-    def lock(self, name: str) -> Iterator[None]:
+    def lock(self, name: str, preparing: bool = False) -> Iterator[None]:
         """Hold the one writer's lock, which the system takes back when its process ends.
 
-        Raises ConcurrentWrite at once where another writer holds it.
+        Raises ConcurrentWrite at once where another writer holds it, StillPreparing where that one
+        has said so. What is said stands in the file, and counts only while the lock is held.
         """
         try:
             with named_errors(self.path(name), FileNotFoundError):
@@ -291,9 +295,14 @@ class Files(LinkingFiles):
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                raise ConcurrentWrite(
-                    f"Another writer is at work on {self.root}. Try again when it has finished."
+                is_preparing = os.pread(descriptor, len(_PREPARING), 0) == _PREPARING
+                raise (StillPreparing if is_preparing else ConcurrentWrite)(
+                    f"Another writer is at work on {self.root}. Try again when it has finished, or "
+                    "wait for it, as with wait='30 s'."
                 ) from None
+            os.ftruncate(descriptor, 0)
+            if preparing:
+                os.pwrite(descriptor, _PREPARING, 0)
             yield
         finally:
             os.close(descriptor)

@@ -31,7 +31,7 @@ class UnlockedFiles(AnyFiles):
         """What was closed lasts, and its name."""
 
     @contextlib.contextmanager
-    def lock(self, name: str) -> Iterator[None]:
+    def lock(self, name: str, preparing: bool = False) -> Iterator[None]:
         """Hold nothing: a lock that is a file would outlive a writer that crashed.
 
         The commit keeps writers apart.

@@ -114,8 +114,8 @@ class WrappedFiles(AnyFiles):
 
     # -- locks --------------------------------------------------------------------------------
 
-    def lock(self, name: str) -> AbstractContextManager[None]:
-        return self.wrapped.lock(name)
+    def lock(self, name: str, preparing: bool = False) -> AbstractContextManager[None]:
+        return self.wrapped.lock(name, preparing)
 
     def pin(self, name: str) -> Pin:
         return self.wrapped.pin(name)

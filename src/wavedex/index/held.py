@@ -9,7 +9,7 @@ import os
 from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Self, cast
+from typing import Any, ClassVar, Generic, Self, TypeVar, cast
 
 import pyarrow as pa
 import xxhash
@@ -29,6 +29,7 @@ from wavedex.index import erasure as erasing
 from wavedex.index.core.creation import create_at, forgetting, open_at
 from wavedex.index.core.definition import Definition, changed_since
 from wavedex.index.core.delivery import Offer
+from wavedex.index.core.manner import Manner, manner_of
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.surroundings import Surroundings
@@ -42,6 +43,8 @@ from wavedex.show.html import to_html
 from wavedex.slots import NamedSlots
 from wavedex.store.checks import CheckedParts
 from wavedex.store.shard import Shard
+
+T = TypeVar("T")
 
 
 class Held(Readable, Generic[D]):
@@ -287,7 +290,7 @@ class Held(Readable, Generic[D]):
 
     # -- writing --------------------------------------------------------------------------------
 
-    def erase(self, keys: Iterable[Any]) -> Erased:
+    def erase(self, keys: Iterable[Any], *, wait: Any = None) -> Erased:
         """Erase all rows of these keys, from every file, before it returns.
 
         Keys that are not there do no harm. Earlier commits go too, however many are kept otherwise:
@@ -299,10 +302,11 @@ class Held(Readable, Generic[D]):
         Raises EraseUnfinished where no reader finds the rows any more and a file that has them
         could not be removed.
         """
-        self._let_go()
-        return erasing.erase(self._writer, self._files, keys)
+        return self._write(
+            self._writer, lambda: erasing.erase(self._writer, self._files, keys), manner_of(wait)
+        )
 
-    def vacuum(self, keep: int = 1) -> list[str]:
+    def vacuum(self, keep: int = 1, *, wait: Any = None) -> list[str]:
         """Remove all but the newest `keep` commits and every file that none of them names.
 
         Readers that hold an older snapshot go on reading it. Returns the names of the files that
@@ -310,18 +314,32 @@ class Held(Readable, Generic[D]):
         """
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise BadDefinition(f"keep={keep!r} is not a whole number of at least 1.")
-        with self._writer.writing():
-            removed = self._log.vacuum(keep)
-            self._writer.sweep(PATIENCE_S)
-            return removed
 
-    def prepare(self) -> bool:
-        """Do the preparation that a crash or a full disk left undone.
+        def clear() -> list[str]:
+            with self._writer.writing():
+                removed = self._log.vacuum(keep)
+                self._writer.sweep(PATIENCE_S)
+                return removed
 
-        Returns whether there was any.
+        return self._writer.carry_out(clear, manner_of(wait))
+
+    def prepare(self, *, wait: Any = None) -> bool:
+        """Do the preparation that was left for later, or that a crash or a full disk left undone.
+
+        Returns whether there was any. One that a thread of this process is at is waited for.
         """
-        with self._writer.writing() as manifest:
-            return self._writer.prepare(manifest).commit != manifest.commit
+
+        def work_ahead() -> bool:
+            with self._writer.writing() as manifest:
+                return self._writer.prepare(manifest).commit != manifest.commit
+
+        return self._writer.carry_out(work_ahead, manner_of(wait))
+
+    def _write(self, writer: Writer[Any], call: Callable[[], T], manner: Manner) -> T:
+        """Make a call that writes, with a writer that may be another's than this index's own."""
+        self._writer.settle()
+        self._let_go()
+        return writer.carry_out(call, manner)
 
     def slot_number(self, slot: Any) -> int:
         """The number of the slot that a number, a date or a datetime means. Raises BadTime."""
@@ -349,7 +367,11 @@ class Held(Readable, Generic[D]):
         return cached[1]
 
     def close(self) -> None:
-        """Let go of the files that are mapped. It is opened again when it is used again."""
+        """Wait for what is being prepared, and let go of the files that are mapped.
+
+        It is opened again when it is used again.
+        """
+        self._writer.settle()
         self._cached = None
 
     def __enter__(self) -> Self:

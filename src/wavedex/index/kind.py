@@ -99,7 +99,7 @@ class Kind(ABC):
     def migrations(self) -> list[str]:
         """What a migration can change."""
         named = signature(self.index.migrate).parameters
-        return [name for name in named if name not in ("self", "strategy")]
+        return [name for name in named if name not in ("self", "strategy", "wait")]
 
     @abstractmethod
     def counted(self, about: Mapping[str, Any]) -> tuple[dict[str, int], str]:
@@ -108,28 +108,37 @@ class Kind(ABC):
     # -- how rows get in, whoever delivers them ---------------------------------------------------
 
     @abstractmethod
-    def append(self, index: Any, rows: Delivery, slot: Any = None) -> Any:
+    def append(self, index: Any, rows: Delivery, slot: Any = None, **manner: Any) -> Any:
         """Take rows that say themselves what the time is, or that are of one slot.
 
-        Raises BadTime where there are no slots.
+        `manner` is `wait` and `prepare`, here and below, as all writes take them. Raises BadTime
+        where there are no slots.
         """
 
     @abstractmethod
-    def amend(self, index: Any, rows: Delivery, slot: Any = None) -> Any:
+    def amend(self, index: Any, rows: Delivery, slot: Any = None, **manner: Any) -> Any:
         """Take rows that come late. Raises BadDefinition where none can."""
 
     @abstractmethod
     def update(
-        self, index: Any, rows: Delivery, now: Any, arrived: Mapping[str, int] | None = None
+        self,
+        index: Any,
+        rows: Delivery,
+        now: Any,
+        arrived: Mapping[str, int] | None = None,
+        **manner: Any,
     ) -> Any:
         """Refresh an index at an instant. Raises NotAnIndex where there are no refreshes."""
 
     @abstractmethod
     def refresh(self, index: Any, rows: Delivery, now: int | None) -> Any:
-        """Take rows with an instant, if one was given. The rows say how far streams have come."""
+        """Take rows with an instant, if one was given. The rows say how far streams have come.
+
+        What is owed is done before this returns: it is for processes that end right after it.
+        """
 
     @abstractmethod
-    def feed(self, index: Any, rows: Delivery, turn: Turn, late: Lateness) -> Any:
+    def feed(self, index: Any, rows: Delivery, turn: Turn, late: Lateness, **manner: Any) -> Any:
         """Take one batch of a stream."""
 
     @abstractmethod

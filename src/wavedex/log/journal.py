@@ -25,6 +25,7 @@ from wavedex.errors import (
     Damaged,
     NotAnIndex,
     NotOurs,
+    StillPreparing,
     WavedexError,
 )
 from wavedex.files.contract import AnyFiles, FileRef
@@ -128,6 +129,10 @@ class Commit(Protocol):
     @property
     def files(self) -> Mapping[str, FileRef]:
         """Every file that it names."""
+
+    @property
+    def is_preparation(self) -> bool:
+        """Whether it only works ahead, so that whoever came second may try again at once."""
 
     def to_bytes(self) -> bytes:
         """The content of its file."""
@@ -238,9 +243,11 @@ class Journal(Generic[M]):
         if failure is not None and not isinstance(failure, FileExistsError | FileNotFoundError):
             raise failure
         self._remove_stray(manifest)
-        raise ConcurrentWrite(
+        first = self.find(manifest.commit)
+        is_preparing = first is not None and first.is_preparation
+        raise (StillPreparing if is_preparing else ConcurrentWrite)(
             f"Another writer committed {manifest.commit} to {self.files.root} first. Nothing was "
-            "changed; do it again on the new state."
+            "changed; do it again on the new state, or wait for the other, as with wait='30 s'."
         )
 
     def _remove_stray(self, manifest: M) -> None:

@@ -42,6 +42,8 @@ from wavedex.store.part import Part, Slots, check_claims
 
 OPEN = "open"
 """The name of the delta, beside the names that schemes give."""
+PREPARE = "prepare"
+"""What a commit is called that only works ahead."""
 
 
 TOKENS_KEPT = 32
@@ -256,6 +258,11 @@ class Manifest:
             work=(),
             tokens=(),
         )
+
+    @property
+    def is_preparation(self) -> bool:
+        """Whether it only works ahead."""
+        return self.operation == PREPARE
 
     def to_bytes(self) -> bytes:
         """The content of its file: JSON, with a checksum over the rest."""

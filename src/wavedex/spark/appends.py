@@ -22,11 +22,15 @@ def append(
     slot: Any = None,
     *,
     marks: Mapping[str, str] | None = None,
+    wait: Any = None,
+    prepare: str | None = None,
 ) -> Appended | Refreshed:
     """Append the rows of a data frame, of any number of slots, as `WaveIndex.append` does.
 
     A column of lists where the index has single keys is exploded. `marks` are noted in the same
-    commit. Raises what `WaveIndex.append` raises, and SparkFailed; the index is then as it was.
+    commit. `wait` and `prepare` are as there. What is prepared in the background stays owed where
+    the session is stopped before it is done. Raises what `WaveIndex.append` raises, and
+    SparkFailed; the index is then as it was.
 
     A lifetime index is refreshed with the rows. Its instant is then the latest insertion time among
     them, or that of the last refresh if that is later. With counted windows each stream has come to
@@ -34,13 +38,21 @@ def append(
     anything in it lives: `update` takes an instant of one's own.
     """
     index = _opened(path, frame)
-    return kind_of(index).append(index, FrameDelivery(frame, marks), slot)
+    rows = FrameDelivery(frame, marks)
+    return kind_of(index).append(index, rows, slot, wait=wait, prepare=prepare)
 
 
-def amend(path: Path | AnyIndex, frame: DataFrame, slot: Any = None) -> Appended:
+def amend(
+    path: Path | AnyIndex,
+    frame: DataFrame,
+    slot: Any = None,
+    *,
+    wait: Any = None,
+    prepare: str | None = None,
+) -> Appended:
     """Add late rows to slots that are still in the window, as `WaveIndex.amend` does."""
     index = _opened(path, frame)
-    return kind_of(index).amend(index, FrameDelivery(frame), slot)
+    return kind_of(index).amend(index, FrameDelivery(frame), slot, wait=wait, prepare=prepare)
 
 
 def update(
@@ -48,6 +60,9 @@ def update(
     now: Any,
     frame: DataFrame,
     arrived: Mapping[str, int] | None = None,
+    *,
+    wait: Any = None,
+    prepare: str | None = None,
 ) -> Refreshed:
     """One refresh with the rows of a data frame, as `LifetimeIndex.update` does.
 
@@ -56,7 +71,8 @@ def update(
     index is then as it was.
     """
     index = _opened(path, frame)
-    return kind_of(index).update(index, FrameDelivery(frame), now, arrived)
+    rows = FrameDelivery(frame)
+    return kind_of(index).update(index, rows, now, arrived, wait=wait, prepare=prepare)
 
 
 def _opened(path: Path | AnyIndex, frame: DataFrame) -> AnyIndex:

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 
 from wavedex.errors import NoWatermark, StreamOutOfStep
+from wavedex.index.core.manner import NOW
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import Turn
 from wavedex.index.kind import Lateness
@@ -51,7 +52,7 @@ class Sink:
         kind.check_stream(delay, self.dead_letters)
         turn = Turn(stream, number, self.takeover)
         late = Lateness(delay, dead_letters(self.dead_letters, turn))
-        done = kind.feed(index, FrameDelivery(frame), turn, late)
+        done = kind.feed(index, FrameDelivery(frame), turn, late, prepare=NOW)
         if self.say is not None:
             self.say(number, done)
 

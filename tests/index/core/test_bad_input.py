@@ -792,7 +792,7 @@ class Unlocked(WatchedDisk):
         self.overtake = overtake
 
     @contextlib.contextmanager
-    def lock(self, name: str) -> Iterator[None]:
+    def lock(self, name: str, preparing: bool = False) -> Iterator[None]:
         yield
 
     def link(self, source: str, target: str) -> None:

@@ -108,7 +108,7 @@ def test_of_two_that_create_an_index_at_once_the_second_is_refused(tmp_path):
     class Slow(Files):
         """Lets another one create the index, and append to it, before it gets the lock."""
 
-        def lock(self, name):
+        def lock(self, name, preparing=False):
             if not self.exists("index.json"):
                 make(tmp_path / "x").append(rows(1))
             return super().lock(name)

@@ -328,7 +328,7 @@ def test_a_writer_overtaken_on_a_disk_without_locks_gets_concurrent_write(tmp_pa
 
     class D(Files):
         @contextlib.contextmanager
-        def lock(self, name):
+        def lock(self, name, preparing=False):
             yield
 
         def link(self, a, b):

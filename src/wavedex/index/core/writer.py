@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+import logging
+import threading
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -30,10 +32,11 @@ from wavedex.files.contract import AnyFiles
 from wavedex.files.names import DATA, LOCK, LOG, STAGED, base_of
 from wavedex.index.core.arrival import nothing
 from wavedex.index.core.definition import Definition, owed_by
+from wavedex.index.core.manner import BACKGROUND, NOW, Manner
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.log.ledger import Ledger
-from wavedex.log.manifest import OPEN, TOKENS_KEPT, Log, Manifest, SubIndex, Work
+from wavedex.log.manifest import OPEN, PREPARE, TOKENS_KEPT, Log, Manifest, SubIndex, Work
 from wavedex.plan import Merge, Operation, State, operation_to_json
 from wavedex.plan.slot_set import Slots, slots_of
 from wavedex.store.formats import Format, find_format
@@ -50,7 +53,7 @@ OPEN_PARTS_FEW = 8
 Between the two limits, parts are merged once the small ones weigh a quarter of the largest.
 """
 
-WORK_RECORDED = ("append", "seal", "prepare", "update")
+WORK_RECORDED = ("append", "seal", PREPARE, "update")
 """For these commits a manifest says how much was written, and how much should have been."""
 WORK_KEPT = 32
 """A manifest says it for this many of them, the last ones."""
@@ -61,6 +64,9 @@ PATIENCE_S = 2.0
 A server notices a while later that a reader has left.
 """
 
+LOGGER = logging.getLogger("wavedex")
+
+T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 D = TypeVar("D", bound=Definition)
 
@@ -74,6 +80,9 @@ class Writer(Generic[D]):
         self._surroundings = surroundings
         self._log = Log(files)
         self._commit = -1
+        self._defers = False
+        self._owes = False
+        self._ahead: threading.Thread | None = None
         self.use(created)
 
     def use(self, definition: D) -> None:
@@ -96,8 +105,50 @@ class Writer(Generic[D]):
         """What a manifest must hold of the present definition, beside what `index.json` holds."""
         return self._created.settings_for(self.definition)
 
+    def carry_out(self, call: Callable[[], T], manner: Manner) -> T:
+        """Make a call that writes: wait for who is in its way, and see to what it then owes.
+
+        REQUIRES: where it raises ConcurrentWrite, it has changed nothing.
+        """
+        self.settle()
+        self._defers, self._owes = manner.prepare != NOW, False
+        found = manner.patiently(call)
+        if self._owes and manner.prepare == BACKGROUND:
+            self._work_ahead()
+        return found
+
+    def settle(self) -> None:
+        """Wait until no thread of this writer's is working ahead."""
+        if self._ahead is not None:
+            self._ahead.join()
+            self._ahead = None
+
+    def _work_ahead(self) -> None:
+        """Do what is owed on a thread of its own, for which the next write waits.
+
+        So does the process before it ends. Where there is no thread to be had, it is done here.
+        """
+        self._defers = False
+        ahead = threading.Thread(target=self._finish_alone, name="wavedex preparation")
+        try:
+            ahead.start()
+        except RuntimeError:
+            self._finish_alone()
+        else:
+            self._ahead = ahead
+
+    def _finish_alone(self) -> None:
+        """Do what is owed, where nobody waits for it. What fails stays owed to the next write."""
+        try:
+            with self.writing(preparing=True) as manifest:
+                self.finish(manifest)
+        except ConcurrentWrite:
+            LOGGER.debug("%s: another writer is there and does what is owed", self._files.root)
+        except Exception as error:
+            LOGGER.warning("%s: %s", self._files.root, error)
+
     @contextlib.contextmanager
-    def writing(self) -> Iterator[Manifest]:
+    def writing(self, preparing: bool = False) -> Iterator[Manifest]:
         """Hold the lock, and start from the newest manifest and the definition that it goes by.
 
         `prepare` does what the manifest owes, once the change is known to be a good one.
@@ -106,7 +157,7 @@ class Writer(Generic[D]):
         ConcurrentWrite where another writer holds the lock, ServerNotTrusted where it lies on a
         server that only its own files name, Damaged where `index.json` is not what it was.
         """
-        with self._files.lock(LOCK):
+        with self._files.lock(LOCK, preparing):
             for folder in (DATA, LOG, STAGED):
                 self._files.path(folder)  # Raises NotOurs for a link, before anything is written.
             manifest = self._log.latest()
@@ -301,7 +352,7 @@ class Writer(Generic[D]):
 
     def _preparation(self, manifest: Manifest, operations: Sequence[Operation]) -> Change:
         return Change(
-            name="prepare",
+            name=PREPARE,
             state=self.definition.state_of(manifest),
             rows=nothing(self.definition),
             operations=tuple(operations),
@@ -324,7 +375,13 @@ class Writer(Generic[D]):
             self.commit(manifest, self._preparation(manifest, stale))
 
     def finish(self, manifest: Manifest) -> None:
-        """After a commit: prepare for the next slot, and clear away what nobody needs."""
+        """After a commit: prepare for the next slot, and clear away what nobody needs.
+
+        Where that is to be done later, it is only noted; not where what is over must be gone.
+        """
+        if self._defers and not self.definition.forgets:
+            self._owes = True
+            return
         try:
             self._forget(self.prepare(manifest))
             # Where one commit is kept, what has expired is gone at once, whoever is reading it.

@@ -10,15 +10,16 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from wavedex.errors import BadDefinition
 from wavedex.index.core.creation import offered_by
-from wavedex.index.core.delivery import InMemory, delivery_of
+from wavedex.index.core.delivery import Delivery, InMemory, delivery_of
 from wavedex.index.core.description import describe
+from wavedex.index.core.manner import Manner, manner_of
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import turn_of
@@ -177,24 +178,34 @@ class LifetimeIndex(Held[LifeDefinition]):
     # -- writing --------------------------------------------------------------------------------
 
     def update(
-        self, now: Any, batch: Any = None, *, arrived: Mapping[str, int] | None = None
+        self,
+        now: Any,
+        batch: Any = None,
+        *,
+        arrived: Mapping[str, int] | None = None,
+        wait: Any = None,
+        prepare: str | None = None,
     ) -> Refreshed:
         """One refresh: insert what is new, expire what is over at `now`.
 
         `batch` is a table of any kind that a wave index takes, or a data frame of Spark, or
         nothing. Rows that are over already are left out and counted. Rows that come late are as
         good as others. With counted windows `arrived` says how far each stream has come, by the
-        name of the column of positions. The same update again is passed over.
+        name of the column of positions. The same update again is passed over. `wait` and `prepare`
+        are as for `append` of a wave index, here and for all other writes.
 
         Raises RefreshBackwards, FromTheFuture, LifetimeTooLong, EndBeforeBeginning and what reading
         the batch raises; the index is then as it was.
         """
-        self._let_go()
         instant = self.instant(now)
         counted = check_counted(self._definition, arrived)
-        return life_feeding.update(self, delivery_of(batch), instant, counted)
+        return self._deliver(
+            delivery_of(batch),
+            lambda index, rows: life_feeding.update(index, rows, instant, counted),
+            manner_of(wait, prepare),
+        )
 
-    def append(self, batch: Any) -> Refreshed:
+    def append(self, batch: Any, *, wait: Any = None, prepare: str | None = None) -> Refreshed:
         """One refresh with rows that say themselves what the time is.
 
         It is at the latest insertion time that was seen, in these rows or before. With counted
@@ -203,10 +214,19 @@ class LifetimeIndex(Held[LifeDefinition]):
         Raises GapTooLarge where a row is further ahead than anything lives, and what `update`
         raises; the index is then as it was.
         """
-        self._let_go()
-        return life_feeding.append(self, delivery_of(batch))
+        manner = manner_of(wait, prepare)
+        return self._deliver(delivery_of(batch), life_feeding.append, manner)
 
-    def feed(self, batch: Any, *, stream: str, number: int, takeover: bool = False) -> Refreshed:
+    def feed(
+        self,
+        batch: Any,
+        *,
+        stream: str,
+        number: int,
+        takeover: bool = False,
+        wait: Any = None,
+        prepare: str | None = None,
+    ) -> Refreshed:
         """Take the next batch of a stream, each of them once however often it is sent.
 
         It is a refresh at the latest insertion time that was seen. With counted windows each stream
@@ -218,35 +238,58 @@ class LifetimeIndex(Held[LifeDefinition]):
         PreparationOwed where the batch is in and only what follows failed. It may be sent again
         after any of them.
         """
-        self._let_go()
         turn = turn_of(stream, number, takeover)
-        return life_feeding.feed(self, delivery_of(batch), turn)
+        return self._deliver(
+            delivery_of(batch),
+            lambda index, rows: life_feeding.feed(index, rows, turn),
+            manner_of(wait, prepare),
+        )
 
-    def retract(self, now: Any, batch: Any) -> Retracted:
+    def _deliver(
+        self,
+        rows: Delivery,
+        take: Callable[[LifetimeIndex, Delivery], Refreshed],
+        manner: Manner,
+    ) -> Refreshed:
+        """Refresh with rows, by whoever should carry out plans for such rows."""
+        index = rows.working(self)
+        return self._write(index.writer, lambda: take(index, rows), manner)
+
+    def retract(
+        self, now: Any, batch: Any, *, wait: Any = None, prepare: str | None = None
+    ) -> Retracted:
         """Let rows cease to hold before their time: negative tuples, matched on all columns.
 
         They are hidden from every probe and scan at once, and taken out of their sub-indexes with
         the next refresh that writes those. If several rows are alike, as many are retracted as are
         given. Raises RowNotThere where one is not there; nothing is changed then.
         """
-        self._let_go()
         instant = self.instant(now)
         bring = InMemory(batch).waiting(self, partial(self._last, instant))
-        return retracting.retract(self._writer, instant, bring)
+        return self._write(
+            self._writer,
+            lambda: retracting.retract(self._writer, instant, bring),
+            manner_of(wait, prepare),
+        )
 
-    def prolong(self, now: Any, batch: Any) -> Retracted:
+    def prolong(
+        self, now: Any, batch: Any, *, wait: Any = None, prepare: str | None = None
+    ) -> Retracted:
         """Give rows another end, matched on all columns but the end.
 
         The new end is later, at most `max_lifetime` from now, or earlier. Nobody else's rows are
         written. Where several rows differ only in their ends, the one that ends first is meant.
         Raises RowNotThere where one is not there, LifetimeTooLong; nothing is changed then.
         """
-        self._let_go()
         if self._definition.counts:
             raise BadDefinition("Rows of counted windows have no ends that could be changed.")
         instant = self.instant(now)
         bring = InMemory(batch).waiting(self, lambda _: At(instant, bound="now"))
-        return retracting.prolong(self._writer, instant, bring)
+        return self._write(
+            self._writer,
+            lambda: retracting.prolong(self._writer, instant, bring),
+            manner_of(wait, prepare),
+        )
 
     def migrate(
         self,
@@ -257,6 +300,7 @@ class LifetimeIndex(Held[LifeDefinition]):
         shards: int | None = None,
         format: str | None = None,  # noqa: A002 - as of the wave index
         strategy: str = "rebuild",
+        wait: Any = None,
     ) -> Migrated:
         """Change how the index is kept; what is not given stays as it is. Readers notice nothing.
 
@@ -266,7 +310,6 @@ class LifetimeIndex(Held[LifeDefinition]):
         Raises BadDefinition, BadGrid, ConcurrentWrite, DiskFull and what `update` raises; the index
         is then as it was.
         """
-        self._let_go()
         wanted = partial(
             redefine_life,
             method=method,
@@ -275,7 +318,11 @@ class LifetimeIndex(Held[LifeDefinition]):
             shards=shards,
             format=format,
         )
-        return life_migrating.migrate(self._writer, wanted, strategy)
+        return self._write(
+            self._writer,
+            lambda: life_migrating.migrate(self._writer, wanted, strategy),
+            manner_of(wait),
+        )
 
     # -- reading --------------------------------------------------------------------------------
 

@@ -10,6 +10,7 @@ import pyarrow as pa
 
 from wavedex.errors import BadDefinition, BadTime
 from wavedex.index.core.delivery import Delivery
+from wavedex.index.core.manner import NOW
 from wavedex.index.core.turns import Turn
 from wavedex.index.kind import Found, Kind, Lateness, is_number, key_columns, time_type, width_of
 from wavedex.index.lifetime.answers import read_grid, read_partition
@@ -52,14 +53,18 @@ class LifeKind(Kind):
         said = f"{rows:,} rows of which {hidden:,} are hidden"
         return {"rows": rows, "rows_hidden": hidden}, said
 
-    def append(self, index: LifetimeIndex, rows: Delivery, slot: Any = None) -> Refreshed:
+    def append(
+        self, index: LifetimeIndex, rows: Delivery, slot: Any = None, **manner: Any
+    ) -> Refreshed:
         if slot is not None:
             raise BadTime(
                 "slot= is for wave indexes. Leave it out, or use update(path, now, frame)."
             )
-        return index.append(rows)
+        return index.append(rows, **manner)
 
-    def amend(self, index: LifetimeIndex, rows: Delivery, slot: Any = None) -> NoReturn:
+    def amend(
+        self, index: LifetimeIndex, rows: Delivery, slot: Any = None, **manner: Any
+    ) -> NoReturn:
         raise BadDefinition(
             "Late rows of a lifetime index need no special call. Use append, or update(path, now, "
             "frame)."
@@ -71,14 +76,21 @@ class LifeKind(Kind):
         rows: Delivery,
         now: Any,
         arrived: Mapping[str, int] | None = None,
+        **manner: Any,
     ) -> Refreshed:
-        return index.update(now, rows, arrived=arrived)
+        return index.update(now, rows, arrived=arrived, **manner)
 
     def refresh(self, index: LifetimeIndex, rows: Delivery, now: int | None) -> Refreshed:
-        return index.append(rows) if now is None else update_by_rows(index, rows, now)
+        if now is None:
+            return index.append(rows, prepare=NOW)
+        return update_by_rows(index, rows, now)
 
-    def feed(self, index: LifetimeIndex, rows: Delivery, turn: Turn, late: Lateness) -> Refreshed:
-        return index.feed(rows, stream=turn.stream, number=turn.number, takeover=turn.takes_over)
+    def feed(
+        self, index: LifetimeIndex, rows: Delivery, turn: Turn, late: Lateness, **manner: Any
+    ) -> Refreshed:
+        return index.feed(
+            rows, stream=turn.stream, number=turn.number, takeover=turn.takes_over, **manner
+        )
 
     def check_stream(self, delay: Any, dead_letters: Any) -> None:
         for name, given in (("delay", delay), ("dead_letters", dead_letters)):

@@ -21,6 +21,7 @@ from wavedex.index.core.arrival import Arriving
 from wavedex.index.core.creation import offered_by
 from wavedex.index.core.delivery import delivery_of
 from wavedex.index.core.description import describe
+from wavedex.index.core.manner import manner_of
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.staged import read_rows
@@ -186,7 +187,9 @@ class WaveIndex(Held[WaveDefinition]):
 
     # -- writing --------------------------------------------------------------------------------
 
-    def append(self, batch: Any, slot: Any = None) -> Appended:
+    def append(
+        self, batch: Any, slot: Any = None, *, wait: Any = None, prepare: str | None = None
+    ) -> Appended:
         """Append the rows of the next slot or slots, and let what is older than the window go.
 
         `batch` is a pyarrow Table, RecordBatch, RecordBatchReader or list of batches, or a data
@@ -194,15 +197,26 @@ class WaveIndex(Held[WaveDefinition]):
         column. With an empty batch it passes an empty slot through. A slot that was appended before
         with the same rows is passed over, so that an append can be repeated.
 
+        It returns when the rows last and can be queried. `prepare` says when to work ahead for the
+        next slot: in the "background", by a thread of this process for which the next write waits
+        (the usual way), "now", before it returns, or "later", by the next write. `wait`, such as
+        "30 s", is how long to wait for another writer instead of raising ConcurrentWrite at once.
+        All writes take these two.
+
         Raises SchemaMismatch, MissingColumn, NullKeys, NullTimes, BadTime, SlotBackwards,
         SlotConflict, GapTooLarge, OutsideWindow, ConcurrentWrite, DiskFull or ReadOnly; the index
         is then as it was.
         """
-        self._let_go()
+        manner = manner_of(wait, prepare)
         rows = delivery_of(batch)
         index = rows.working(self)
         number = None if slot is None else self.slot_number(slot)
-        return appending.append(index.writer, rows.ready(index, number), number, rows.marks)
+        bring = rows.ready(index, number)
+        return self._write(
+            index.writer,
+            lambda: appending.append(index.writer, bring, number, rows.marks),
+            manner,
+        )
 
     def read_records(self, path: str | os.PathLike[str]) -> pa.Table:
         """What the index keeps of the records in a Parquet or Arrow file, ready to be appended.
@@ -213,18 +227,21 @@ class WaveIndex(Held[WaveDefinition]):
         """
         return read_records(self.definition, path)
 
-    def amend(self, batch: Any, slot: Any = None) -> Appended:
+    def amend(
+        self, batch: Any, slot: Any = None, *, wait: Any = None, prepare: str | None = None
+    ) -> Appended:
         """Add late rows to slots that are still in the window.
 
         They reach every sub-index and every temporary that holds their slot. Raises OutsideWindow
         for rows of other slots. (Older ones are dropped and counted where the index was created
         with late="drop".)
         """
-        self._let_go()
+        manner = manner_of(wait, prepare)
         rows = delivery_of(batch)
         index = rows.working(self)
         number = None if slot is None else self.slot_number(slot)
-        return appending.amend(index.writer, rows.ready(index, number))
+        bring = rows.ready(index, number)
+        return self._write(index.writer, lambda: appending.amend(index.writer, bring), manner)
 
     def migrate(
         self,
@@ -238,6 +255,7 @@ class WaveIndex(Held[WaveDefinition]):
         max_size: int | None = None,
         sizes: Mapping[Any, int] | None = None,
         strategy: str = "rebuild",
+        wait: Any = None,
     ) -> Migrated:
         """Change how the index is kept; what is not given stays as it is. Readers notice nothing.
 
@@ -249,7 +267,6 @@ class WaveIndex(Held[WaveDefinition]):
         Raises BadDefinition where the index cannot be kept so, ConcurrentWrite, DiskFull and what
         `append` raises; the index is then as it was.
         """
-        self._let_go()
         wanted = partial(
             redefine,
             scheme=scheme,
@@ -261,7 +278,11 @@ class WaveIndex(Held[WaveDefinition]):
             max_size=max_size,
             sizes=sizes,
         )
-        return migrating.migrate(self._writer, wanted, strategy)
+        return self._write(
+            self._writer,
+            lambda: migrating.migrate(self._writer, wanted, strategy),
+            manner_of(wait),
+        )
 
     def feed(
         self,
@@ -272,6 +293,8 @@ class WaveIndex(Held[WaveDefinition]):
         delay: Any,
         takeover: bool = False,
         set_aside: Callable[[pa.Table], object] | None = None,
+        wait: Any = None,
+        prepare: str | None = None,
     ) -> Fed:
         """Take the next batch of a stream, each of them once however often it is sent.
 
@@ -287,7 +310,7 @@ class WaveIndex(Held[WaveDefinition]):
         then as it was. Raises PreparationOwed where the batch is in and only what follows failed.
         It may be sent again after any of them.
         """
-        self._let_go()
+        manner = manner_of(wait, prepare)
         if self._definition.time is None:
             raise BadTime(
                 "A stream goes by the times of its rows, and this index has no time column. Use "
@@ -299,7 +322,10 @@ class WaveIndex(Held[WaveDefinition]):
         bring = rows.ready(index, None)
         delayed = self._definition.slotting.length(delay)
         taken = Batch(turn.stream, turn.number, delayed, takeover)
-        return feeding.feed(index.writer, bring, taken, self._aside(set_aside))
+        aside = self._aside(set_aside)
+        return self._write(
+            index.writer, lambda: feeding.feed(index.writer, bring, taken, aside), manner
+        )
 
     def _aside(
         self, take: Callable[[pa.Table], object] | None

@@ -10,6 +10,7 @@ import pyarrow as pa
 from wavedex.errors import BadDefinition, NotAnIndex, NoWatermark
 from wavedex.index.core.definition import window_of
 from wavedex.index.core.delivery import Delivery
+from wavedex.index.core.manner import NOW
 from wavedex.index.core.turns import Turn
 from wavedex.index.kind import Found, Kind, Lateness, is_number, key_columns, time_type, width_of
 from wavedex.index.wave.append import Appended
@@ -44,21 +45,28 @@ class WaveKind(Kind):
         rows, slots = about["rows"], sum(entry["live"] for entry in about["slots"])
         return {"rows": rows, "slots": slots}, f"{rows:,} rows of {slots:,} slots"
 
-    def append(self, index: WaveIndex, rows: Delivery, slot: Any = None) -> Appended:
-        return index.append(rows, slot)
+    def append(self, index: WaveIndex, rows: Delivery, slot: Any = None, **manner: Any) -> Appended:
+        return index.append(rows, slot, **manner)
 
-    def amend(self, index: WaveIndex, rows: Delivery, slot: Any = None) -> Appended:
-        return index.amend(rows, slot)
+    def amend(self, index: WaveIndex, rows: Delivery, slot: Any = None, **manner: Any) -> Appended:
+        return index.amend(rows, slot, **manner)
 
     def update(
-        self, index: WaveIndex, rows: Delivery, now: Any, arrived: Mapping[str, int] | None = None
+        self,
+        index: WaveIndex,
+        rows: Delivery,
+        now: Any,
+        arrived: Mapping[str, int] | None = None,
+        **manner: Any,
     ) -> NoReturn:
         raise NotAnIndex(f"{index.path} is no lifetime index. Use append.")
 
     def refresh(self, index: WaveIndex, rows: Delivery, now: int | None) -> Appended:
-        return index.append(rows)
+        return index.append(rows, prepare=NOW)
 
-    def feed(self, index: WaveIndex, rows: Delivery, turn: Turn, late: Lateness) -> Fed:
+    def feed(
+        self, index: WaveIndex, rows: Delivery, turn: Turn, late: Lateness, **manner: Any
+    ) -> Fed:
         return index.feed(
             rows,
             stream=turn.stream,
@@ -66,6 +74,7 @@ class WaveKind(Kind):
             delay=late.delay,
             takeover=turn.takes_over,
             set_aside=late.set_aside,
+            **manner,
         )
 
     def check_stream(self, delay: Any, dead_letters: Any) -> None:

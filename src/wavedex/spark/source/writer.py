@@ -30,6 +30,7 @@ from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, WavedexErro
 from wavedex.files.names import STAGED, staged_prefix, staged_stem
 from wavedex.index.core.arrival import Arriving, Bring, arrive, settle
 from wavedex.index.core.delivery import Delivery, Holder, largest_in
+from wavedex.index.core.manner import NOW
 from wavedex.index.core.staged import Staged, clearing, gather, read_rows
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import Turn
@@ -187,7 +188,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         index = self.stager.index
         turn = Turn(self.stream, batchId, self.takeover)
         late = Lateness(self.delay, dead_letters(self.dead_letters, turn))
-        kind_of(index).feed(index, StagedDelivery(self.stager, messages), turn, late)
+        kind_of(index).feed(index, StagedDelivery(self.stager, messages), turn, late, prepare=NOW)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         self.stager.clear(self.stager.index)
