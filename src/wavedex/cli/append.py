@@ -16,8 +16,8 @@ import pyarrow as pa
 import typer
 
 import wavedex
-from wavedex.cli.files import as_of_zone, read_file
-from wavedex.cli.options import Index, pairs_of, refuse, whole
+from wavedex.cli.files import STDIN, FileKind, as_of_zone, find_source, read_source
+from wavedex.cli.options import From, Index, Wait, pairs_of, refuse, whole
 from wavedex.cli.output import Answer, working
 from wavedex.errors import BadTime, WavedexError
 from wavedex.index.core.arrival import fit
@@ -32,7 +32,10 @@ def append(
     index: Index,
     files: Annotated[
         list[Path],
-        typer.Argument(metavar="FILE", help="Parquet, CSV or JSON lines, in the order of time."),
+        typer.Argument(
+            metavar="FILE",
+            help="Parquet, Arrow, CSV or JSON lines, in the order of time; - is standard input.",
+        ),
     ],
     slot: Annotated[
         str | None,
@@ -66,6 +69,8 @@ def append(
             "index.",
         ),
     ] = None,
+    from_kind: From = None,
+    wait: Wait = None,
 ) -> Iterator[Answer]:
     """Append files: as the next slots of a wave index, or with one refresh of a lifetime index.
 
@@ -76,8 +81,18 @@ def append(
     idx = open_index(index)
     if zone is not None:
         check_zone(zone)
-    said = Timing(slot, now, arrived or [])
-    return _TAKEN[kind_of(idx).name](idx, files, Texts(null, zone), said)
+    said = Timing(slot, now, arrived or [], wait)
+    return _TAKEN[kind_of(idx).name](idx, files, Texts(null, zone, from_kind), said)
+
+
+def append_more(
+    idx: AnyIndex, files: Sequence[Path], texts: Texts, from_kind: FileKind | None
+) -> Iterator[Answer]:
+    """Append files that say themselves when their rows are from."""
+    if not files:
+        return iter(())
+    texts = texts._replace(kind=from_kind)
+    return _TAKEN[kind_of(idx).name](idx, files, texts, Timing(None, None, [], None))
 
 
 class Timing(NamedTuple):
@@ -89,6 +104,8 @@ class Timing(NamedTuple):
     """The instant of the refresh, if one was given."""
     arrived: list[str]
     """The newest position of each stream, as COLUMN=N."""
+    wait: str | None
+    """How long to wait for another writer."""
 
 
 def _append_each(
@@ -99,7 +116,7 @@ def _append_each(
     refuse("lifetime indexes, and this is a wave index", now=said.now, arrived=said.arrived or None)
     for number, path in enumerate(files, start=1):
         with working(f"Appending {path} ({number} of {len(files)})"):
-            told, text = _append(idx, read_rows(idx, path, texts), said.slot)
+            told, text = _append(idx, read_rows(idx, path, texts), said)
         yield Answer({"file": str(path), **told}, f"{printable(_listed([path]))}: {text}")
 
 
@@ -111,7 +128,7 @@ def _append_together(
     refuse("wave indexes, and this is a lifetime index", slot=said.slot)
     positions = _positions(idx, said.arrived)
     with working(f"Appending {_listed(files)}"):
-        told, text = _update(idx, files, texts, said.now, positions)
+        told, text = _update(idx, files, texts, said, positions)
     yield Answer({"files": [*map(str, files)], **told}, f"{printable(_listed(files))}: {text}")
 
 
@@ -129,6 +146,8 @@ class Texts(NamedTuple):
     """What stands for no value."""
     zone: str | None
     """The zone of times that name none; None for that of the index."""
+    kind: FileKind | None = None
+    """What the files hold, where their names do not say."""
 
 
 def read_rows(idx: AnyIndex, path: Path, texts: Texts) -> pa.Table:
@@ -139,10 +158,11 @@ def read_rows(idx: AnyIndex, path: Path, texts: Texts) -> pa.Table:
     definition = idx.definition
     zone = texts.zone or definition.zone
     try:
-        if definition.pointer is not None:
+        if definition.pointer is not None and str(path) != STDIN:
             table = read_records(definition, path)
         else:
-            table = read_file(path, definition.offered, texts.null, zone)
+            source = find_source(path, texts.kind)
+            table = read_source(source, definition.offered, texts.null, zone)
         return as_of_zone(table, definition.offered, zone, definition.zone)
     except BadTime as error:
         raise BadTime(f"{path}: {error} Or say with --zone where they are local.") from error
@@ -151,14 +171,12 @@ def read_rows(idx: AnyIndex, path: Path, texts: Texts) -> pa.Table:
 # -- a wave index ------------------------------------------------------------------------------
 
 
-def _append(
-    idx: wavedex.WaveIndex, table: pa.Table, slot: str | None
-) -> tuple[dict[str, Any], str]:
+def _append(idx: wavedex.WaveIndex, table: pa.Table, said: Timing) -> tuple[dict[str, Any], str]:
     """Append rows, and return what was done as JSON and in words."""
-    done = idx.append(table, slot)
-    already = not done.slots and table.num_rows > done.null_keys + done.late
+    done = idx.append(table, said.slot, wait=said.wait)
     labels = [idx.definition.slotting.label(slot) for slot in done.slots]
-    return {**asdict(done), "already_there": already}, _said_of(done, labels, already)
+    told = {**asdict(done), "already_there": done.repeated}
+    return told, _said_of(done, labels, done.repeated)
 
 
 def _said_of(done: wavedex.Appended, labels: list[str], already: bool) -> str:
@@ -186,11 +204,11 @@ def _update(
     idx: wavedex.LifetimeIndex,
     files: Sequence[Path],
     texts: Texts,
-    now: str | None,
+    said: Timing,
     positions: dict[str, int] | None,
 ) -> tuple[dict[str, Any], str]:
     """Refresh once with the rows of all files, and return what was done as JSON and in words."""
-    slotting = idx.definition.slotting
+    slotting, now = idx.definition.slotting, said.now
     table, null_keys = _read_all(idx, files, texts)
     why = "" if now is not None else ", the last insertion"
     if now is None:
@@ -199,7 +217,8 @@ def _update(
             nothing = "no rows to insert, and no --now to refresh at"
             return told, _with_others([nothing], (null_keys, "skipped without a key"))
         now = slotting.moment(int(ordinals(table.column(idx.definition.time)).max()))
-    done = replace(idx.update(now, table, arrived=positions), null_keys=null_keys)
+    done = idx.update(now, table, arrived=positions, wait=said.wait)
+    done = replace(done, null_keys=null_keys)
     at = slotting.moment(idx.instant(now))
     return {"now": at, **asdict(done)}, f"as of {at}{why}: {_said_of_refresh(done)}"
 

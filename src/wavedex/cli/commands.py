@@ -19,6 +19,7 @@ from typer.core import TyperGroup
 import wavedex
 from wavedex.cli import (
     append,
+    create,
     erase,
     inspect,
     migrate,
@@ -87,12 +88,13 @@ def _options(
 
 
 for module in (
+    create,
+    append,
     run,
     probe,
     scan,
     inspect,
     plan,
-    append,
     verify,
     vacuum,
     migrate,

@@ -1,10 +1,10 @@
-"""Files as tables: Parquet, CSV and JSON lines, in the types of an index.
+"""Files as tables: Parquet, Arrow, CSV and JSON lines, or standard input that holds one of them.
 
-The types are those of the index where the file leaves them open.
+Parquet and Arrow say themselves what their columns are. A column of text takes the type that the
+index has for it, so that a code like 007 stays one, and nothing is guessed. A time without a zone
+is local to the zone that is given. Binary is hex, as it is printed.
 
-Parquet says itself what its columns are. A column of text takes the type that the index has for it,
-so that a code like 007 stays one, and nothing is guessed. A time without a zone is local to the
-zone that is given. Binary is hex, as it is printed.
+For an index that is to be, `wavedex.cli.guesses` finds types that fit every value.
 
 Columns that the index does not know are read as they seem. The index then refuses them by name.
 Whatever is wrong with a file is said before anything of it is appended.
@@ -13,79 +13,186 @@ Whatever is wrong with a file is said before anything of it is appended.
 from __future__ import annotations
 
 import datetime as dt
+import sys
+from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.types as pt
 
+from wavedex.cli.guesses import guess_times, guess_types
 from wavedex.errors import Unreadable
 from wavedex.index.core.arrival import is_instant, is_local, to_instants
 from wavedex.rows import compute as pc
 
 BLOCK_BYTES = 1 << 24
 """How much of a text is parsed at a time: a row must fit into it."""
-
+STDIN = "-"
+"""The name of standard input."""
 
 _HAS_ZONE = r"[T ]\d\d.*(?:[Zz]|[+-]\d\d(?::?\d\d)?)$"
 """How the text of a time with a zone ends."""
-TEXTS = (".csv", ".jsonl", ".ndjson", ".json")
 
 
-def read_file(path: Path, schema: pa.Schema, null: str = "", zone: str = "UTC") -> pa.Table:
-    """Read a file. Raises Unreadable, and BadTime.
+class FileKind(StrEnum):
+    """What a file holds."""
 
-    `null` is what stands for no value in a CSV file. Texts without a zone are local to `zone` where
-    the column has one.
+    parquet = "parquet"
+    arrow = "arrow"
+    csv = "csv"
+    json = "json"
+
+
+ENDINGS = {
+    ".parquet": FileKind.parquet,
+    ".arrow": FileKind.arrow,
+    ".arrows": FileKind.arrow,
+    ".feather": FileKind.arrow,
+    ".ipc": FileKind.arrow,
+    ".csv": FileKind.csv,
+    ".jsonl": FileKind.json,
+    ".ndjson": FileKind.json,
+    ".json": FileKind.json,
+}
+_BEGINNINGS = {
+    b"PAR1": FileKind.parquet,
+    b"ARROW1": FileKind.arrow,
+    b"\xff\xff\xff\xff": FileKind.arrow,
+    b"{": FileKind.json,
+}
+"""How content begins that is not CSV."""
+_TEXTS = (FileKind.csv, FileKind.json)
+
+
+@dataclass(frozen=True)
+class Source:
+    """A file to read, or what came through standard input."""
+
+    name: str
+    kind: FileKind
+    content: Path | pa.Buffer
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its columns do not say of which type they are."""
+        return self.kind in _TEXTS
+
+    def open(self) -> Any:
+        """A stream of its bytes. Text that is compressed is read as text."""
+        if isinstance(self.content, Path):
+            return pa.input_stream(self.content, compression="detect" if self.is_text else None)
+        return pa.BufferReader(self.content)
+
+
+def find_source(path: Path, said: FileKind | None = None) -> Source:
+    """What a path names, and what it holds: as is said, or by its name. Raises Unreadable.
+
+    Standard input is read to its end, and tells by its beginning what it holds.
     """
-    kind = _kind_of(path)
+    if str(path) == STDIN:
+        content = pa.py_buffer(sys.stdin.buffer.read())
+        return Source("standard input", said or _kind_of_content(content), content)
+    kind = said or _kind_of(path)
     if not path.is_file():
         raise Unreadable(
             f"{path} is {'no file' if path.exists() else 'not there'}. Check the path."
         )
+    return Source(str(path), kind, path)
+
+
+def read_source(
+    source: Source, schema: pa.Schema | None, null: str = "", zone: str = "UTC"
+) -> pa.Table:
+    """Read it in the types of a schema, or in those that fit. Raises Unreadable, and BadTime.
+
+    `null` is what stands for no value in a CSV file. Texts without a zone are local to `zone` where
+    the column has one.
+    """
     try:
-        if kind == ".parquet":
-            return _read_parquet(path)
-        table = _read_csv(path, schema, null) if kind == ".csv" else _read_json(path, schema)
+        if source.kind is FileKind.parquet:
+            return _read_parquet(source)
+        if source.kind is FileKind.arrow:
+            return _read_arrow(source)
+        if schema is None:
+            if source.kind is FileKind.csv:
+                return guess_types(_read_csv(source, None, null))
+            return guess_times(_read_json_texts(source))
+        is_csv = source.kind is FileKind.csv
+        table = _read_csv(source, schema, null) if is_csv else _read_json(source, schema)
         return _from_text(table, schema, zone)
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise Unreadable(f"Cannot read {path}. {error}") from None
+        raise Unreadable(f"Cannot read {source.name}. {error}") from None
 
 
-def _kind_of(path: Path) -> str:
+def read_file(path: Path, schema: pa.Schema, null: str = "", zone: str = "UTC") -> pa.Table:
+    """Read a file in the types of a schema. Raises Unreadable, and BadTime."""
+    return read_source(find_source(path), schema, null, zone)
+
+
+def _kind_of(path: Path) -> FileKind:
     """How the file's name ends, without .gz. Raises Unreadable for a kind that is not known."""
     *_, before, last = ["", "", *(suffix.lower() for suffix in path.suffixes)]
-    if last == ".gz" and before in TEXTS:
-        return before
-    if last == ".parquet" or last in TEXTS:
-        return last
-    raise Unreadable(
-        f"Cannot tell what {path} holds. Give a .parquet, .csv, .jsonl, .ndjson or .json file; "
-        "text may be compressed as .gz."
-    )
+    kind = ENDINGS.get(before if last == ".gz" else last)
+    if kind is None or (last == ".gz" and kind not in _TEXTS):
+        raise Unreadable(
+            f"Cannot tell what {path} holds. Give a .parquet, .arrow, .csv, .jsonl, .ndjson or "
+            ".json file, or say it with --from; text may be compressed as .gz."
+        )
+    return kind
 
 
-def _read_parquet(path: Path) -> pa.Table:
+def _kind_of_content(content: pa.Buffer) -> FileKind:
+    start = content.slice(0, min(64, content.size)).to_pybytes().lstrip(b" \r\n\t\xef\xbb\xbf")
+    for beginning, kind in _BEGINNINGS.items():
+        if start.startswith(beginning):
+            return kind
+    return FileKind.csv
+
+
+def _read_parquet(source: Source) -> pa.Table:
     import pyarrow.parquet
 
     # As one file: a folder named like "day=5" above it adds no column.
-    with pyarrow.parquet.ParquetFile(path) as file:
+    with source.open() as stream, pyarrow.parquet.ParquetFile(stream) as file:
         return file.read()
 
 
-def _read_csv(path: Path, schema: pa.Schema, null: str) -> pa.Table:
+def _read_arrow(source: Source) -> pa.Table:
+    """A file of Arrow's, or a stream, as `--format arrow` writes it."""
+    with source.open() as stream:
+        is_file = stream.read(6) == b"ARROW1"
+        stream.seek(0)
+        if is_file:
+            return pa.ipc.open_file(stream).read_all()
+        return pa.ipc.open_stream(stream).read_all()
+
+
+def _read_csv(source: Source, schema: pa.Schema | None, null: str) -> pa.Table:
+    """The columns in the types of a schema, or all of them as text."""
     import pyarrow.csv
 
+    read = pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES)
+    parse = pyarrow.csv.ParseOptions(newlines_in_values=True)
+    if schema is None:
+        with (
+            source.open() as stream,
+            pyarrow.csv.open_csv(stream, read_options=read, parse_options=parse) as reader,
+        ):
+            names = reader.schema.names
+        schema = pa.schema([(name, pa.string()) for name in names])
     types = {
         field.name: pa.string()
         if _is_bytes(field.type) or is_instant(_value_type(field.type))
         else _value_type(field.type)
         for field in schema
     }
-    with pa.input_stream(path, compression="detect") as source:
+    with source.open() as stream:
         return pyarrow.csv.read_csv(
-            source,
-            read_options=pyarrow.csv.ReadOptions(block_size=BLOCK_BYTES),
-            parse_options=pyarrow.csv.ParseOptions(newlines_in_values=True),
+            stream,
+            read_options=read,
+            parse_options=parse,
             convert_options=pyarrow.csv.ConvertOptions(
                 column_types=types,
                 null_values=[null],
@@ -95,15 +202,27 @@ def _read_csv(path: Path, schema: pa.Schema, null: str) -> pa.Table:
         )
 
 
-def _read_json(path: Path, schema: pa.Schema) -> pa.Table:
+def _read_json_texts(source: Source) -> pa.Table:
+    """The columns as they seem, but for times: Arrow would take them without their zone."""
+    found = _parse_json(source, pa.schema([]))
+    times = [field.name for field in found.schema if pt.is_timestamp(field.type)]
+    if not times:
+        return found
+    texts = [
+        field.with_type(pa.string()) if field.name in times else field for field in found.schema
+    ]
+    return _parse_json(source, pa.schema(texts))
+
+
+def _read_json(source: Source, schema: pa.Schema) -> pa.Table:
     asked = pa.schema([(field.name, _json_type(field.type)) for field in schema])
-    table = _parse_json(path, asked)
+    table = _parse_json(source, asked)
     # A column that was asked for and is in no row comes back as nulls; so does one that has only
     # nulls.
     doubtful = {name for name in asked.names if table.column(name).null_count == table.num_rows}
     if doubtful:
         sure = pa.schema([field for field in asked if field.name not in doubtful])
-        missing = doubtful - set(_parse_json(path, sure).column_names)
+        missing = doubtful - set(_parse_json(source, sure).column_names)
         table = table.drop_columns(sorted(missing))
     return table
 
@@ -126,12 +245,12 @@ def as_of_zone(table: pa.Table, schema: pa.Schema, zone: str, own: str) -> pa.Ta
     return table
 
 
-def _parse_json(path: Path, schema: pa.Schema) -> pa.Table:
+def _parse_json(source: Source, schema: pa.Schema) -> pa.Table:
     import pyarrow.json
 
-    with pa.input_stream(path, compression="detect") as source:
+    with source.open() as stream:
         return pyarrow.json.read_json(
-            source,
+            stream,
             read_options=pyarrow.json.ReadOptions(block_size=BLOCK_BYTES),
             parse_options=pyarrow.json.ParseOptions(
                 explicit_schema=schema, unexpected_field_behavior="infer"

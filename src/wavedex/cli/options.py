@@ -8,6 +8,8 @@ from typing import Annotated
 
 import typer
 
+from wavedex.cli.files import FileKind
+
 
 class RowFormat(StrEnum):
     """How rows are written."""
@@ -50,6 +52,18 @@ Last = Annotated[
 Where = Annotated[
     str | None,
     typer.Option(metavar="SQL", help='Only rows that meet this, such as "amount > 100".'),
+]
+From = Annotated[
+    FileKind | None,
+    typer.Option(
+        "--from",
+        help="What the files hold, where their names do not say.",
+        show_default=False,
+    ),
+]
+Wait = Annotated[
+    str | None,
+    typer.Option(metavar="LENGTH", help="How long to wait for another writer, such as '30 s'."),
 ]
 Commit = Annotated[
     int | None, typer.Option(metavar="N", help="The window as commit N left it, if it is kept.")

@@ -10,6 +10,7 @@ from __future__ import annotations
 import inspect
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass
@@ -104,6 +105,23 @@ def console_for(is_table: bool) -> Console:
     if is_table and not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(highlight=False, width=WIDE)
     return console
+
+
+class _Notes:
+    """Lines beside the answer, on standard error."""
+
+    def __call__(self, text: str) -> None:
+        """Write a line, or several."""
+        typer.echo(text, err=True)
+
+    def ask(self, question: str) -> None:
+        """Ask whether to go on, where somebody can answer. Raises Abort where the answer is no."""
+        if sys.stdin.isatty() and sys.stderr.isatty():
+            typer.confirm(question, default=True, abort=True, err=True)
+
+
+note = _Notes()
+"""What people are told before a command goes on."""
 
 
 def working(text: str) -> AbstractContextManager[Any]:

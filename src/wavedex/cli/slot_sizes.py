@@ -16,7 +16,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.types as pt
 
-from wavedex.cli.files import TEXTS, read_file
+from wavedex.cli.files import ENDINGS, read_file
 from wavedex.errors import BadSizes
 
 COUNTED = ("rows", "row", "count", "counts", "size", "sizes", "n", "number", "entries")
@@ -29,7 +29,7 @@ def read_sizes(path: Path, column: str | None = None) -> list[int]:
     if not path.is_file():
         raise BadSizes(f"{path} is {'no file' if path.exists() else 'not there'}. Check the path.")
     suffix = path.suffix.lower()
-    if suffix == ".parquet" or suffix in (*TEXTS, ".gz"):
+    if suffix in (*ENDINGS, ".gz"):
         sizes = _from_table(path, read_file(path, pa.schema([])), column)
     elif column is None:
         sizes = _from_lines(path)

@@ -114,6 +114,7 @@ def test_where_rows_are_refused_there_is_no_index(
         made(kind, tmp_path / "i", rows, **options, rows=True)
     with pytest.raises(NotAnIndex):
         wx.open(tmp_path / "i")
+    assert not [*tmp_path.iterdir()]
     idx = made(kind, tmp_path / "i", ROWS, rows=True)  # Nothing is left that is in the way.
     assert idx.probe("ann").num_rows == 2
     idx.verify()

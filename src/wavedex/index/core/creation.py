@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -56,6 +56,11 @@ def forgetting(files: AnyFiles) -> Iterator[None]:
         yield
     except BaseException:
         files.remove(DEFINITION)
+        for name in [*(f"{LOG}/{each}" for each in files.list(LOG)), LOCK]:
+            files.remove(name)
+        for folder in (DATA, LOG, "") if files.is_local else ():
+            with suppress(OSError):  # It is not ours alone.
+                os.rmdir(files.path(folder))
         raise
 
 
