@@ -8,6 +8,7 @@ the seed for the hash of the next one, as with Spark's `xxhash64` of several col
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
@@ -102,12 +103,19 @@ class CompositeKey(KeyType):
         return pa.StructArray.from_arrays(columns, fields=list(self.arrow_type))
 
     def parse(self, text: str) -> Any:
-        """Values with commas between them, or a list in JSON where one has a comma itself."""
-        parts: Any = text.split(",")
+        """Values with commas between them, as in CSV, or a list in JSON.
+
+        A value with a comma in it goes in quotes. Spaces after a comma do not count.
+        """
+        parts: Any = next(csv.reader([text], skipinitialspace=True), [])
         if text.startswith("["):
             with contextlib.suppress(ValueError):
                 values = [each for each in json.loads(text) if each is not None]
                 parts = [each if isinstance(each, str) else json.dumps(each) for each in values]
         if len(parts) != len(self._kinds):
-            raise self._wrong_shape(text)
+            raise BadKey(
+                f"{text!r} is no key of this index, whose keys have {len(self._kinds)} values. "
+                f"Give {','.join(self._names)} with commas between them; a value that has a comma "
+                "itself goes in quotes, as in '\"Albany, NY\",1'."
+            )
         return tuple(kind.parse(each) for kind, each in zip(self._kinds, parts, strict=True))

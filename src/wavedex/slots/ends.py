@@ -30,6 +30,7 @@ from wavedex.slots.calendar import Calendar
 from wavedex.slots.contract import Ordinals, Slotting
 from wavedex.slots.numbers import Numbers
 from wavedex.slots.timed import Durations
+from wavedex.slots.widths import Width
 
 _MONTHLY = ("month", "quarter", "year")
 _FAR = 2**62
@@ -60,9 +61,17 @@ class Ends(Slotting):
     @property
     def period(self) -> str:
         """The time from one refresh to the next, for people."""
+        return self.said(1)
+
+    def said(self, refreshes: int) -> str:
+        """How long so many refreshes are, for people.
+
+        >>> ends(pa.timestamp("s"), "2 minutes").said(8), ends(pa.int64(), 5).said(3)
+        ('16 minutes', '15')
+        """
         if isinstance(self.base, Calendar | Durations):
-            return f"{self.every} {self.base.unit}{'s' * (self.every != 1)}"
-        return str(self.every)
+            return str(Width(refreshes * self.every, self.base.unit))
+        return str(refreshes * self.every)
 
     def due(self, instant: int) -> int:
         """The slot of the last refresh that was due at an instant."""

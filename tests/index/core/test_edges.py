@@ -226,5 +226,5 @@ def test_one_string_is_not_several_keys(tmp_path):
     schema = pa.schema([("k", pa.string())])
     index = wx.WaveIndex.create(tmp_path / "x", schema, key="k", window=2)
     for wrong in ("ann", b"ann", 5):
-        with pytest.raises(errors.BadKey, match="several keys"):
+        with pytest.raises(errors.BadKey, match="list of keys"):
             index.probe_many(wrong)

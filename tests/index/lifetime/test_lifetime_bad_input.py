@@ -30,11 +30,11 @@ BAD = {
     "a grid of one row": ({**GOOD, "grid": (1, 2)}, errors.BadGrid, "rows is 1"),
     "no grid": ({**GOOD, "grid": "square"}, errors.BadGrid, "grid='square'"),
     "a grid of halves": ({**GOOD, "grid": (2, 2.5)}, errors.BadDefinition, "2.5"),
-    "a lifetime of half a refresh": ({**GOOD, "max_lifetime": 15}, errors.BadGrid, "multiple"),
+    "a lifetime of half a refresh": ({**GOOD, "max_lifetime": 15}, errors.BadGrid, "Give 14 or 16"),
     "more refreshes than can be planned for": (
         {**GOOD, "max_lifetime": 2_000_000}, errors.BadGrid, "1,000,000 refreshes",
     ),
-    "no lifetime": ({**GOOD, "max_lifetime": 0}, errors.BadGrid, "multiple"),
+    "no lifetime": ({**GOOD, "max_lifetime": 0}, errors.BadGrid, "at least 2"),
     "a lifetime in words": ({**GOOD, "max_lifetime": "long"}, errors.BadDefinition, "no duration"),
     "an unknown method": ({**GOOD, "method": "rebuilt"}, errors.UnknownScheme, "no-rebuild"),
     "an unknown partition": (

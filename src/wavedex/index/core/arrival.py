@@ -326,6 +326,15 @@ def _other_type(column: pa.ChunkedArray, field: pa.Field, why: str = "") -> Sche
             "local to its zone. Clocks can show two instants alike, so make them local times "
             "before you append."
         )
+    if pt.is_floating(column.type) and pt.is_integer(field.type):
+        gaps = column.null_count + (pc.sum(pc.is_nan(column)).as_py() or 0)
+        if gaps:
+            return SchemaMismatch(
+                f"Column {field.name!r} is of type {column.type}, and the index has {field.type}: "
+                f"{gaps:,} of its values are missing (NaN), and pandas makes a column with gaps "
+                "one of floats. Drop or fill these rows, or keep gaps apart from numbers before "
+                f"you append, as astype('Int64') does."
+            )
     return SchemaMismatch(
         f"Column {field.name!r} is of type {column.type}, and the index has {field.type}, to "
         f"which it cannot be converted{reason}. Cast it before you append."

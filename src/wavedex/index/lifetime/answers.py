@@ -231,7 +231,10 @@ def _window(slotting: Ends, max_lifetime: Any, refresh: Any) -> int:
     if rest or not count:
         raise BadGrid(
             f"max_lifetime={max_lifetime!r} is not a whole number of refreshes of {refresh!r}. "
-            "Make it a multiple."
+            f"Give {slotting.said(count)} or {slotting.said(count + 1)}."
+            if count
+            else f"max_lifetime={max_lifetime!r} is shorter than a refresh of {refresh!r}. Give at "
+            f"least {slotting.said(1)}."
         )
     if count > REFRESHES_MAX:
         raise BadGrid(

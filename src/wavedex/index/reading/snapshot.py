@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition, BadKey, Damaged, MissingColumn
+from wavedex.errors import BadDefinition, BadKey, BadTime, Damaged, MissingColumn
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import folder_of, manifest_name
 from wavedex.files.opened import Seek, disk_faults, finish, together, waits
@@ -29,7 +29,7 @@ from wavedex.index.reading.condition import Condition, read_condition
 from wavedex.index.reading.pointers import follow as fetch_records
 from wavedex.index.reading.readable import Readable, call_all
 from wavedex.log.manifest import Manifest
-from wavedex.plan.slot_set import slots_from, slots_of
+from wavedex.plan.slot_set import first_of, slots_from, slots_of
 from wavedex.rows.entries import one_batch
 from wavedex.rows.keys import Plain
 from wavedex.show.html import to_html
@@ -260,6 +260,7 @@ class Snapshot(Readable):
             wanted = (shard, *bounds, bool(expired))
         found = self._selections.get(wanted)
         if found is None:
+            self._check_since(since)
             bounds = bounds or self.definition.slotting.bounds(since, until)
             found = self._find_targets(shard, *bounds, expired)
             if len(self._selections) >= SELECTIONS_MAX:
@@ -286,6 +287,23 @@ class Snapshot(Readable):
         """The column by which rows are in order."""
         return self.definition.time or self.definition.spec.order
 
+    def _check_since(self, since: Any) -> None:
+        """Raise BadTime for a small number where a slot is meant by its date.
+
+        It is a slot of 1970, and so would mean everything.
+        """
+        slotting = self.definition.slotting
+        if not isinstance(since, int) or isinstance(since, bool) or not self.window:
+            return
+        first = first_of(slots_of(self.window))
+        is_few = 0 <= since <= len(self.window) < (first - since) // 10
+        if is_few and slotting.label(since) != str(since):
+            raise BadTime(
+                f"since={since} is slot {since}, {slotting.label(since)}, and the window begins "
+                f"with {slotting.label(first)}. For the last {since} slots, ask "
+                f"last({since}) first, as in idx.last({since}).scan(); or give a date."
+            )
+
     def all_targets(self, asked: Asked) -> list[Target]:
         """The targets of all shards."""
         shards = range(self.definition.shards)
@@ -306,7 +324,7 @@ class Snapshot(Readable):
     def keys_of(self, keys: Iterable[Any]) -> pa.Array:
         """Several keys, each once. Raises BadKey."""
         if isinstance(keys, str | bytes) or not isinstance(keys, Iterable):
-            raise BadKey(f"{keys!r} is not several keys. Pass a list, or use probe for one key.")
+            raise BadKey(f"{keys!r} is not a list of keys. Pass a list, even of one: [{keys!r}].")
         key_type = self.definition.spec.key_type
         return key_type.distinct(key_type.array(keys))
 
