@@ -177,3 +177,44 @@ def test_what_is_no_condition_is_said(run, sales):
     assert "cannot be understood: syntax error" in result.stderr
     assert run("probe", sales, "ann", "--order", "up").exit_code == 1
     assert run("probe", sales, "ann", "--last", "-1").exit_code == 2
+
+
+@pytest.fixture(scope="module")
+def wide(tmp_path_factory):
+    """Twenty columns, one of them with long values."""
+    path = tmp_path_factory.mktemp("wide") / "wide.wx"
+    columns = {f"column_{n}": [f"value {n}"] * 3 for n in range(17)}
+    rows = pa.table({"k": ["a"] * 3, "t": [1, 2, 3], **columns, "long": ["x" * 90] * 3})
+    wx.WaveIndex.create(path, rows, key="k", time="t", slot=1, window=3, rows=True)
+    return path
+
+
+def test_columns_that_do_not_fit_are_left_out_in_the_middle(run, wide):
+    shown = run("probe", wide, "a", COLUMNS="100").stdout.splitlines()
+    assert max(map(len, shown)) <= 100
+    assert len(shown) == 8  # a row is a line
+    assert "│ a │ 1 │ value 0" in shown[3]
+    assert shown[3].rstrip(" │").endswith("x…")
+    assert "│ … │" in shown[3]
+    assert shown[-1] == "3 rows; 6 of 20 columns: --columns A,B chooses"
+
+
+def test_nothing_is_left_out_where_nobody_looks(run, wide):
+    shown = run("probe", wide, "a").stdout
+    assert "x" * 90 in shown
+    assert "…" not in shown
+    assert shown.splitlines()[-1] == "3 rows"
+
+
+def test_the_help_of_a_flag_names_no_value(run):
+    for command in ("probe", "erase", "create"):
+        assert "<bool>" not in run(command, "--help").stdout
+    assert "<bool>" not in run("--help").stdout
+
+
+def test_completion_can_be_had(run):
+    assert "--install-completion" in run("--help").stdout
+
+
+def test_a_command_that_is_nearly_one_is_told(run):
+    assert "Did you mean 'create'" in run("creat").stderr

@@ -14,7 +14,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 import wavedex
 from wavedex.cli import (
@@ -39,8 +39,26 @@ INTERRUPTED = 130  # 128 and the number of the signal, as a shell says it
 READER_GONE = 141
 
 
+def _take_no_values(options: list[Any]) -> list[Any]:
+    """The same options, with flags whose help names no value, as they take none."""
+    for option in options:
+        if getattr(option, "is_bool_flag", False) and option.metavar is None:
+            option.metavar = " "
+    return options
+
+
+class Command(TyperCommand):
+    """One command."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _take_no_values(super().get_params(ctx))
+
+
 class Commands(TyperGroup):
     """A group of commands that turns what they raise into messages and exit codes."""
+
+    def get_params(self, ctx: Any) -> Any:
+        return _take_no_values(super().get_params(ctx))
 
     def invoke(self, ctx: Any) -> Any:
         try:
@@ -65,7 +83,6 @@ app = typer.Typer(
     help="Keep the recent past indexed: the last W slots of your data by key, in plain files.",
     epilog="wavedex COMMAND --help says more, with an example.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -102,7 +119,7 @@ for module in (
     tune,
 ):
     for command, example in module.COMMANDS.items():
-        app.command(epilog=f"Example: {example}")(shown(command))
+        app.command(cls=Command, epilog=f"Example: {example}")(shown(command))
 
 
 def main() -> None:

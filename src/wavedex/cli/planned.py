@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from wavedex.cli.output import Answer
+from wavedex.plan.slot_set import ranges_of
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+
+RUN_LEAST = 3
+"""A run of slots is written by its ends if they lie at least so far apart."""
 
 
 def show_planned(planned: list[dict[str, Any]]) -> Answer:
@@ -23,8 +29,8 @@ def _draw(planned: list[dict[str, Any]], console: Console) -> None:
     from rich.text import Text
 
     cells: dict[str, list[str]] = {
-        "operations": ["\n".join(row["ops"]) for row in planned],
-        "preparation": ["\n".join(row["prepare"]) for row in planned],
+        "operations": [short_sets("\n".join(row["ops"])) for row in planned],
+        "preparation": [short_sets("\n".join(row["prepare"])) for row in planned],
         "inserts": [", ".join(row.get("inserts", [])) for row in planned],
         "expires": [", ".join(row.get("expires", [])) for row in planned],
         "left alone": [", ".join(_left_alone(row)) for row in planned],
@@ -46,4 +52,23 @@ def _left_alone(row: dict[str, Any]) -> list[str]:
 
 
 def _sets(layout: Mapping[str, list[int]]) -> str:
-    return "\n".join(f"{name} {{{', '.join(map(str, slots))}}}" for name, slots in layout.items())
+    sets = (f"{name} {{{', '.join(map(str, slots))}}}" for name, slots in layout.items())
+    return short_sets("\n".join(sets))
+
+
+def short_sets(text: str) -> str:
+    """A text with its sets of slots written short: a run of four or more by its ends.
+
+    >>> short_sets("build({1, 2, 3, 4, 9}) -> I1, add({5, 6}, I2)")
+    'build({1..4, 9}) -> I1, add({5, 6}, I2)'
+    """
+    return re.sub(r"\{(-?\d+(?:, -?\d+)*)\}", lambda found: _short(found[1]), text)
+
+
+def _short(numbers: str) -> str:
+    slots = [int(number) for number in numbers.split(", ")]
+    shown: list[str] = []
+    for first, last in ranges_of(slots):
+        run = [f"{first}..{last}"] if last - first >= RUN_LEAST else range(first, last + 1)
+        shown += map(str, run)
+    return f"{{{', '.join(shown)}}}"
