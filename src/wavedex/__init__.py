@@ -31,6 +31,7 @@ from typing import Any, overload
 from wavedex import errors
 from wavedex.advisor.growth import Tuning, tune
 from wavedex.errors import WavedexError
+from wavedex.events import Committed, observe
 from wavedex.index import (
     Appended,
     Fed,
@@ -100,6 +101,7 @@ def open(  # noqa: A001
 
 __all__ = [
     "Appended",
+    "Committed",
     "Fed",
     "LifeSnapshot",
     "LifetimeIndex",
@@ -111,6 +113,7 @@ __all__ = [
     "WaveIndex",
     "WavedexError",
     "errors",
+    "observe",
     "open",
     "split_codes",
     "trust_server",

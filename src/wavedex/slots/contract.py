@@ -121,6 +121,10 @@ class Slotting(ABC):
         120
         """
 
+    def moment(self, ordinal: int) -> str:
+        """Return a name for people of an instant: the instant itself, or the number that it is."""
+        return str(ordinal)
+
     def label(self, slot: int) -> str:
         """Return a name for people: "2013-01-05", "2013-01-05 10:15", "2013-01", "2013" or "17"."""
         return self._name(int(slot))

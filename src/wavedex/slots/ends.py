@@ -101,18 +101,13 @@ class Ends(Slotting):
         # A moment between two ordinals counts as the earlier one.
         return first if first < stop else stop - 1
 
-    def moment(self, instant: int) -> str:
+    def moment(self, ordinal: int) -> str:
         """An instant for people.
 
         >>> ends(pa.timestamp("ms", "UTC"), "1 hour").moment(90_061_500)
         '1970-01-02T01:01:01.500+00:00'
         """
-        if not isinstance(self.base, Calendar | Durations):
-            return str(instant)
-        unit: Any = "D" if self.base.column == "day" else self.base.column
-        said = str(np.datetime_as_string(np.datetime64(instant, unit), unit="auto"))
-        clock = "T00:00" if "T" not in said and unit != "D" else ""
-        return said + clock + ("+00:00" if self.base.aware else "")
+        return self.base.moment(ordinal)
 
     def asked(self, ordinal: int) -> int:
         """Times that are numbers are asked for as they are."""

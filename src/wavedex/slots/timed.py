@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import date, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
+
+import numpy as np
 
 from wavedex.clock import (
     DAY_NS,
@@ -50,6 +53,12 @@ class Timed(Slotting):
 
     def length(self, duration: object) -> int:
         return -(-duration_ns(duration) // COLUMN_NS[self.column])
+
+    def moment(self, ordinal: int) -> str:
+        unit: Any = "D" if self.column == "day" else self.column
+        said = str(np.datetime_as_string(np.datetime64(ordinal, unit), unit="auto"))
+        clock = "T00:00" if "T" not in said and unit != "D" else ""
+        return said + clock + ("+00:00" if self.aware else "")
 
     def slots_in(self, duration: object) -> int:
         whole, part = read_width(duration), Width(self.every, self.unit)

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import logging
 import threading
+import time
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
@@ -28,6 +28,7 @@ from wavedex.errors import (
     ServerNotTrusted,
     WavedexError,
 )
+from wavedex.events import LOGGER, Committed, publish
 from wavedex.files.contract import AnyFiles
 from wavedex.files.names import DATA, LOCK, LOG, STAGED, base_of
 from wavedex.index.core.arrival import nothing
@@ -38,7 +39,7 @@ from wavedex.index.core.surroundings import Surroundings
 from wavedex.log.ledger import Ledger
 from wavedex.log.manifest import OPEN, PREPARE, TOKENS_KEPT, Log, Manifest, SubIndex, Work
 from wavedex.plan import Merge, Operation, State, operation_to_json
-from wavedex.plan.slot_set import Slots, slots_of
+from wavedex.plan.slot_set import Slots, last_of, slots_of
 from wavedex.store.formats import Format, find_format
 from wavedex.store.part import Part
 
@@ -63,8 +64,6 @@ PATIENCE_S = 2.0
 
 A server notices a while later that a reader has left.
 """
-
-LOGGER = logging.getLogger("wavedex")
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -195,6 +194,7 @@ class Writer(Generic[D]):
 
     def commit(self, manifest: Manifest, change: Change) -> Manifest:
         """Carry out a change and commit it; what its notes leave out stays as it was."""
+        begun_s = time.perf_counter()
         into_files = self.definition.technique.writes_into_files
         attempt = Attempt(
             commit=manifest.commit + 1,
@@ -228,7 +228,29 @@ class Writer(Generic[D]):
                 self._engine.discard(attempt)
             raise
         self._commit = following.commit
+        self._tell(manifest, change, following, sum(handed.values()), begun_s)
         return following
+
+    def _tell(
+        self, before: Manifest, change: Change, after: Manifest, written: int, begun_s: float
+    ) -> None:
+        """Tell whoever wants to know of a commit."""
+        label, totals = self.definition.slotting.label, change.notes.totals
+        seen, left = (self.definition.view(each).slots for each in (after, before))
+        publish(
+            Committed(
+                path=str(self._files.root),
+                operation=change.name,
+                commit=after.commit,
+                rows=sum(change.rows.counts.values()),
+                bytes=written,
+                seconds=time.perf_counter() - begun_s,
+                newest=label(last_of(slots_of(seen))) if seen else "",
+                left=tuple(label(slot) for slot in sorted(slots_of(left) - slots_of(seen))),
+                late=totals.get("late", 0),
+                null_keys=totals.get("null_keys", 0),
+            )
+        )
 
     def _following(
         self,
