@@ -8,6 +8,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,6 +17,7 @@ import pytest
 
 import wavedex as wx
 from wavedex import errors
+from wavedex.cli.output import figures
 from wavedex.pipelines.pipeline import read_pipeline
 from wavedex.spark.runner import Step, run
 from wavedex.testing.oracle import same_rows
@@ -202,3 +204,23 @@ def test_ctrl_c_ends_a_stream_after_the_batch_in_work_and_it_goes_on_from_there(
         values = index.scan(columns=["value"]).read_all()["value"].to_pylist()
         assert len(values) == len(set(values))
         assert max(values) == (seen + 1) * 50 - 1
+
+
+def test_a_wrong_key_is_told_with_its_own_line(spark, tmp_path):
+    write(tmp_path, "in", rows(0))
+    file = pipeline(tmp_path, "batch")
+    file.write_text(file.read_text().replace('key = "who"', 'key = "whom"'))
+    with pytest.raises(errors.BadPipeline, match=r"p\.toml:10: key='whom', but there is no such"):
+        go(file)
+    assert not (tmp_path / "x.wx").exists()
+
+
+def test_what_was_read_kept_and_left_out_is_said(spark, tmp_path):
+    write(tmp_path, "in", rows(0, 1, 2, 3, 4))
+    (step,) = go(pipeline(tmp_path, "batch"))
+    assert (step.last_read, step.last_rows) == (15, 9)
+    assert step.last_left == {"older than the window": 6}
+    said = "15 rows read, 9 kept (6 older than the window), 2026-01-01 to 2026-01-05, "
+    assert figures(step).startswith(said)
+    later = replace(step, done=2, rows=12)
+    assert "; 12 kept in all, " in figures(later)

@@ -142,13 +142,13 @@ def batch_by_batch(title: str) -> Iterator[Callable[[Step], None]]:
     console = Console(stderr=True, highlight=False, soft_wrap=True)
     console.print(printable(title), markup=False)
     if not console.is_terminal:
-        yield lambda step: console.print(f"{_batches(step)}: {_figures(step)}", markup=False)
+        yield lambda step: console.print(f"{_batches(step)}: {figures(step)}", markup=False)
         return
     columns = (SpinnerColumn(), BarColumn(), MofNCompleteColumn(), TextColumn("{task.description}"))
     with Progress(*columns, console=console) as progress:
         bar = progress.add_task("starting Spark", total=None)
         yield lambda step: progress.update(
-            bar, completed=step.done, total=step.total, description=_figures(step)
+            bar, completed=step.done, total=step.total, description=figures(step)
         )
 
 
@@ -156,6 +156,10 @@ def _batches(step: Step) -> str:
     return f"batch {step.done}" + (f" of {step.total}" if step.total is not None else "")
 
 
-def _figures(step: Step) -> str:
+def figures(step: Step) -> str:
+    """What the last batch brought and what it left out, and how many rows that makes in all."""
+    said = f"{step.last_read:,} rows read, {step.last_rows:,} kept"
+    left = ", ".join(f"{count:,} {why}" for why, count in step.last_left.items())
     slots = f", {step.slots[0]} to {step.slots[-1]}" if step.slots else ""
-    return f"{step.rows:,} rows{slots}, {step.rate:,.0f} rows/s"
+    whole = f"; {step.rows:,} kept in all" if step.done > 1 else ""
+    return f"{said}{f' ({left})' if left else ''}{slots}{whole}, {step.rate:,.0f} rows/s"

@@ -7,10 +7,11 @@ after the batch in work, the second at once.
 
 from __future__ import annotations
 
+import re
 import signal
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from types import FrameType
@@ -60,9 +61,16 @@ class Step:
     """The rows of all batches."""
     last_rows: int
     """The rows of the last batch."""
+    last_left: Mapping[str, int]
+    """How many rows of the last batch were left out, and why."""
     slots: Sequence[str]
     """Labels of the slots that the last batch brought or sealed, or of the refresh due with it."""
     seconds: float
+
+    @property
+    def last_read(self) -> int:
+        """How many rows of the last batch were read."""
+        return self.last_rows + sum(self.last_left.values())
 
     @property
     def rate(self) -> float:
@@ -91,7 +99,20 @@ class _Run:
         self._rows += did.rows
         labels = [index.definition.slotting.label(slot) for slot in _slots(did)]
         seconds = time.monotonic() - self._begun
-        self.tell(Step(self._done, self.total, self._rows, did.rows, labels, seconds))
+        left = {why: count for why, count in _left(did).items() if count}
+        self.tell(Step(self._done, self.total, self._rows, did.rows, left, labels, seconds))
+
+
+def _left(did: Appended | Fed | Refreshed) -> dict[str, int]:
+    """How many rows were left out, and why."""
+    left = {"without a key": did.null_keys}
+    match did:
+        case Appended():
+            return left | {"too late": did.late, "older than the window": did.expired}
+        case Fed():
+            return left | {"too late": did.late}
+        case Refreshed():
+            return left | {"over already": did.over}
 
 
 def _slots(did: Appended | Fed | Refreshed) -> list[int]:
@@ -262,12 +283,18 @@ def _open_or_create(pipeline: Pipeline, frame: DataFrame) -> AnyIndex:
             )
             return created
         except (BadDefinition, SchemaMismatch) as error:
-            line = line_of(pipeline.lines, ("index",))
+            line = line_of(pipeline.lines, ("index", *_option_of(error)))
             raise BadPipeline(pipeline.file, [Mistake(line, str(error))]) from error
     mistakes = check_against(index.definition, pipeline)
     if mistakes:
         raise BadPipeline(pipeline.file, mistakes)
     return index
+
+
+def _option_of(error: Exception) -> list[str]:
+    """The option that an error is about, if it begins with its name."""
+    named = re.match(r"(\w+)=", str(error))
+    return [named[1]] if named else []
 
 
 def _folders(root: str) -> list[str]:
