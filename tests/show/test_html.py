@@ -182,3 +182,34 @@ def test_more_lines_than_fit_are_counted(tmp_path):
 )
 def test_bytes_are_said_as_elsewhere(count):
     assert human_bytes(count) == decimal(count)
+
+
+def test_columns_are_named_with_their_types(tmp_path):
+    columns = {f"c{n}": [n] for n in range(20)}
+    rows = pa.table({"user": ["<a>"], "at": [1], **columns})
+    idx = wx.WaveIndex.create(
+        tmp_path / "i", rows, key="user", time="at", slot=1, window=3, rows=True
+    )
+    shown = idx._repr_html_()
+    assert "user <i>string</i> (key), at <i>int64</i> (time), c0 <i>int64</i>" in shown
+    assert "<summary>and 10 more columns</summary>" in shown
+
+
+def test_figures_add_up(tmp_path):
+    schema = pa.schema([("k", pa.string()), ("t", pa.int64())])
+    idx = wx.WaveIndex.create(tmp_path / "i", schema, key="k", time="t", slot=1, window=6)
+    for slot in range(1, 12):
+        idx.append(pa.table({"k": ["a"] * 5, "t": [slot] * 5}, schema))
+    about = idx.describe()
+    over = sum(sub["rows"] for sub in about["sub_indexes"].values()) - 30
+    assert over > 0
+    assert f"30 rows and {over} expired that are still held" in idx._repr_html_()
+
+
+def test_the_ends_of_the_axis_are_dates(tmp_path):
+    at = pa.array([0, 9 * 86_400], pa.timestamp("s"))
+    rows = pa.table({"k": ["a", "b"], "at": at})
+    idx = wx.WaveIndex.create(tmp_path / "i", rows, key="k", time="at", window=10, rows=True)
+    shown = idx._repr_html_()
+    assert ">1970-01-01</text>" in shown
+    assert 'text-anchor="end" fill-opacity=".7">1970-01-10</text>' in shown

@@ -176,6 +176,6 @@ def test_names_are_text_and_nothing_else(tmp_path):
 def test_lines_and_columns_are_named_by_their_first_and_last_slot(tmp_path):
     life = fill(tmp_path / "x")
     picture = GridPicture.of(life.describe(), str)
-    assert [span_text(ends) for ends in picture.births] == ["5 to 11", "6 to 12"]
-    assert [span_text(ends) for ends in picture.deaths] == ["13 to 19", "14 to 20"]
+    assert [span_text(ends) for ends in picture.births] == ["5 ... 11", "6 ... 12"]
+    assert [span_text(ends) for ends in picture.deaths] == ["13 ... 19", "14 ... 20"]
     assert picture.peak_rows == max(cell.rows for line in picture.cells for cell in line)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from wavedex.show.words import human_bytes, row_count
 
@@ -39,14 +39,23 @@ class GridCell:
         return f"{self.name}: {row_count(self.rows)}{hidden}, {human_bytes(self.bytes)}"
 
 
+class Span(NamedTuple):
+    """The names of the first and the last of some slots."""
+
+    first: str
+    last: str
+    has_gaps: bool = False
+    """Whether slots lie between them that are not among these."""
+
+
 @dataclass(frozen=True)
 class GridPicture:
     """What a picture is drawn of."""
 
-    births: Sequence[tuple[str, str]]
-    """The names of the first and the last slot of each line."""
-    deaths: Sequence[tuple[str, str]]
-    """The names of the first and the last slot of each column."""
+    births: Sequence[Span]
+    """The first and the last slot of each line."""
+    deaths: Sequence[Span]
+    """The first and the last slot of each column."""
     cells: Sequence[Sequence[GridCell]]
     """The sub-indexes, line by line."""
     beside: Sequence[GridCell]
@@ -96,23 +105,27 @@ def _cell(name: str, sub: Mapping[str, Any], last: int | None) -> GridCell:
     return GridCell(name, sub["rows"], sub["rows_hidden"], sub["bytes"], written)
 
 
-def _ends(slots: Sequence[int], label: Callable[[int], str]) -> tuple[str, str]:
-    """The names of the first and the last slot, or nothing."""
-    return (label(slots[0]), label(slots[-1])) if slots else ("", "")
+def _ends(slots: Sequence[int], label: Callable[[int], str]) -> Span:
+    """The first and the last slot, or nothing."""
+    if not slots:
+        return Span("", "")
+    has_gaps = slots[-1] - slots[0] >= len(slots)
+    return Span(label(slots[0]), label(slots[-1]), has_gaps)
 
 
-def span_text(ends: tuple[str, str]) -> str:
+def span_text(span: Span) -> str:
     """Two ends in a line, a date that they share only once.
 
-    >>> (
-    ...     span_text(("2026-01-05 12:02", "2026-01-05 12:08")),
-    ...     span_text(("7", "9")),
-    ...     span_text(("", "")),
-    ... )
-    ('2026-01-05 12:02 to 12:08', '7 to 9', 'none')
+    Dots say that slots of others lie between them.
+
+    >>> span_text(Span("2026-01-05 12:02", "2026-01-05 12:08"))
+    '2026-01-05 12:02 to 12:08'
+    >>> span_text(Span("7", "9")), span_text(Span("7", "13", True)), span_text(Span("", ""))
+    ('7 to 9', '7 ... 13', 'none')
     """
-    first, last = ends
+    first, last, has_gaps = span
     if first == last:
         return first or "none"
     day, _, clock = last.partition(" ")
-    return f"{first} to {clock if clock and first.startswith(f'{day} ') else last}"
+    end = clock if clock and first.startswith(f"{day} ") else last
+    return f"{first} {'...' if has_gaps else 'to'} {end}"

@@ -8,7 +8,8 @@ lines below.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from math import ceil
 from typing import Any
 
 from wavedex.show.colours import AMBER, BLUE, GREEN
@@ -19,9 +20,9 @@ from wavedex.show.words import row_count
 SIDE_MAX = 16
 """The most lines and columns, so that a picture stays small however large a grid is."""
 HELD, HIDDEN, WRITTEN = BLUE, AMBER, GREEN
-LEFT, WIDTH, CELL_MAX, LABELLED = 290, 780, 120, 110
-"""In pixels: where columns begin, how wide the picture is, how wide a box is at the most, and how
-wide a column must be to have a head.
+LEFT, WIDTH, CELL_MAX, LETTER = 290, 780, 120, 6.5
+"""In pixels: where columns begin, how wide the picture is, how wide a box is at the most, and about
+how wide a letter is.
 """
 TOP, HEIGHT, BAR, GAP, LINE = 20, 50, 18, 4, 16
 """In pixels: where lines begin, their height, the height of the fullest bar, the gap between boxes,
@@ -49,9 +50,13 @@ def draw(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
     columns = len(picture.deaths[:SIDE_MAX])
     step = min(CELL_MAX, (WIDTH - LEFT) / columns)
     parts = [text(LEFT - 8, TOP - 6, "expiring", end=True, faint=True)]
-    if step >= LABELLED:
-        heads = enumerate(picture.deaths[:columns])
-        parts += [text(LEFT + at * step, TOP - 6, _head(ends), faint=True) for at, ends in heads]
+    heads = short_heads([ends[0] for ends in picture.deaths[:columns]])
+    every = ceil(max((len(head) + 2 for head in heads), default=0) * LETTER / step)
+    parts += [
+        text(LEFT + at * step, TOP - 6, head, faint=True)
+        for at, head in enumerate(heads)
+        if at % every == 0
+    ]
     top = TOP
     for ends, line in zip(picture.births[:SIDE_MAX], picture.cells, strict=False):
         parts.append(text(LEFT - 8, top + 18, f"inserted {span_text(ends)}", end=True, faint=True))
@@ -64,9 +69,22 @@ def draw(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
     return frame(parts, WIDTH, top, f"What the sub-indexes of {about['path']} hold")
 
 
-def _head(ends: tuple[str, str]) -> str:
-    """When the first rows of a column go."""
-    return ends[0] if ends[0] == ends[1] else f"{ends[0]} ..."
+def short_heads(heads: Sequence[str]) -> list[str]:
+    """When the first rows of columns go; a date or year that all share is said once, in the first.
+
+    >>> (
+    ...     short_heads(["2026-01-05 12:02", "2026-01-05 12:04"]),
+    ...     short_heads(["2026-01-30", "2026-02-01"]),
+    ... )
+    (['2026-01-05 12:02', '12:04'], ['2026-01-30', '02-01'])
+    >>> short_heads(["7", "9"])
+    ['7', '9']
+    """
+    for length in (len("2026-01-05 "), len("2026-")):
+        start = heads[0][:length]
+        if start.endswith((" ", "-")) and all(head.startswith(start) for head in heads):
+            return [heads[0], *(head[length:] for head in heads[1:])]
+    return [*heads]
 
 
 def _box(cell: GridCell, left: float, top: float, width: float, peak: int) -> str:
@@ -96,6 +114,7 @@ def _below(picture: GridPicture) -> Iterator[str]:
     if picture.commit is not None:
         yield f"thick edges: written by commit {picture.commit:,}, the last that changed the grid"
     for cell in picture.beside[:SIDE_MAX]:
-        yield cell.said
+        if cell.rows or cell.bytes:
+            yield cell.said
     if len(picture.beside) > SIDE_MAX:
         yield f"and {len(picture.beside) - SIDE_MAX:,} more"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
-from wavedex.show.grid import DELTA, GridCell, GridPicture, span_text
+from wavedex.show.grid import DELTA, GridCell, GridPicture, Span, span_text
 from wavedex.show.words import human_bytes, printable, row_count
 
 if TYPE_CHECKING:
@@ -75,9 +75,9 @@ def _grid(picture: GridPicture, columns: int) -> Table:
     return table
 
 
-def _span(ends: tuple[str, str]) -> str:
+def _span(ends: Span) -> str:
     """From when to when, on two lines where it is long."""
-    return span_text(ends).replace(" to ", "\nto ")
+    return span_text(ends).replace(" to ", "\nto ").replace(" ... ", "\n... ")
 
 
 def _cell(cell: GridCell) -> str:

@@ -24,6 +24,8 @@ LEFT, RIGHT, WIDTH = 62, 560, 760
 LINE, BAR, THIN = 24, 18, 4
 """The height of a line, of its highest bar, and of the line of a temporary."""
 COLUMN_MAX = 28
+LETTER = 6.5
+"""About how wide a letter is."""
 
 
 def draw(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
@@ -36,8 +38,16 @@ def line(about: Mapping[str, Any]) -> tuple[str, ...]:
     return (
         f"{about['scheme']}, {about['update']}",
         f"window of {about['window']:,} slots in {about['indexes']:,} sub-indexes",
-        row_count(about["rows"]),
+        row_count(about["rows"]) + _held_besides(about),
     )
+
+
+def _held_besides(about: Mapping[str, Any]) -> str:
+    """The rows that sub-indexes hold and nobody sees any more, so that their figures add up."""
+    subs = [*about["sub_indexes"].values(), *about["draining"].values()]
+    opened = [] if about["open"] is None else [about["open"]]
+    over = sum(sub["rows"] for sub in (*subs, *opened)) - about["rows"]
+    return f" and {over:,} expired that are still held" if over > 0 else ""
 
 
 def _svg(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
@@ -49,7 +59,11 @@ def _svg(about: Mapping[str, Any], label: Callable[[int], str]) -> str:
     top = 22
     ends = LEFT + step * len(wave.columns)
     first, last = label(wave.covered[0]), label(wave.covered[-1])
-    parts.append(text(LEFT, 11, first if first == last else f"{first} to {last}", faint=True))
+    parts.append(text(LEFT, 11, first, faint=True))
+    if first != last:
+        # At the end of the axis, or behind the first where there is no room for both.
+        right = max(ends, LEFT + (len(first) + len(last) + 2) * LETTER)
+        parts.append(text(right, 11, last, end=True, faint=True))
     states: set[str] = set()
     for name, sub in shown.items():
         is_temporary = name in about["temporaries"]
