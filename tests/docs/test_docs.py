@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
 import re
 import subprocess
 import sys
@@ -91,12 +92,47 @@ def test_the_examples_of_a_page_run(page: Path, tmp_path):
 @pytest.mark.spark
 def test_the_examples_of_the_pages_with_spark_run(tmp_path):
     """One after the other in one process: Spark takes long to start."""
-    assert {"README.md", "docs/spark.md"} <= {name_of(page) for page in WITH_SPARK}
+    assert "docs/spark.md" in {name_of(page) for page in WITH_SPARK}
     run_pages(WITH_SPARK, tmp_path)
 
 
-def test_the_readme_has_an_example():
-    assert _PYTHON.search((ROOT / "README.md").read_text(encoding="utf-8"))
+def test_the_readme_is_a_door():
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert _PYTHON.search(readme)
+    assert len(readme.split()) <= 520
+
+
+@pytest.mark.slow
+def test_the_readme_runs_in_order_as_it_stands(tmp_path):
+    """The example, and then the commands, on the files that the example has made."""
+    readme = ROOT / "README.md"
+    run_code(examples_of(readme), tmp_path)
+    commands = re.findall(r"^wavedex .*$", readme.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(commands) >= 4
+    for command in commands:
+        done = subprocess.run(
+            ["bash", "-ec", command],
+            cwd=tmp_path,
+            env={**os.environ, "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}"},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, f"{command}: {done.stderr}"
+        assert done.stdout
+
+
+def run_code(code: str, folder: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=folder, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_every_page_is_on_a_shelf():
+    shelves = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+    for page in (ROOT / "docs").glob("*.md"):
+        assert page.name == "README.md" or f"({page.name})" in shelves
 
 
 @pytest.mark.parametrize("page", PAGES, ids=name_of)
@@ -137,13 +173,13 @@ def test_every_scheme_and_technique_is_described_and_shown():
     from wavedex.plan import SCHEMES
 
     page = (ROOT / "docs" / "schemes.md").read_text(encoding="utf-8")
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    choosing = (ROOT / "docs" / "choosing.md").read_text(encoding="utf-8")
     for name in SCHEMES:
         assert f"\n## {name}: " in page
         assert f"(pictures/{name}.svg)" in page
     for name in (*SCHEMES, *TECHNIQUES):
         assert f"`{name}`" in page
-        assert f"`{name}`" in readme
+        assert f"`{name}`" in choosing
 
 
 def test_every_method_and_partition_of_lifetimes_is_described():
@@ -155,13 +191,13 @@ def test_every_method_and_partition_of_lifetimes_is_described():
         assert f"`{name}`" in page
 
 
-def test_the_commands_in_the_readme_are_those_of_the_command_line():
+def test_the_commands_that_are_described_are_those_of_the_command_line():
     from typer.main import get_command
 
     from wavedex.cli import app
 
-    readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    shown = set(re.findall(r"^wavedex (\w+) ", readme, re.MULTILINE))
+    page = (ROOT / "docs" / "commands.md").read_text(encoding="utf-8")
+    shown = set(re.findall(r"^wavedex (\w+) ", page, re.MULTILINE))
     assert shown == set(get_command(app).commands)
 
 
