@@ -1,8 +1,10 @@
 # Two commands do all the set-up: `make demo` shows Wavedex at work, `make test` runs the tests.
 PYTHON ?= python3
+comma := ,
 VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
+DEMO_READY := $(VENV)/.ready-for-demo
 
 # Hundreds of processes are started by the tests, and each would compile the library again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -24,16 +26,25 @@ help:
 
 setup: $(READY)
 
-$(READY): pyproject.toml constraints.txt
+define install
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "Wavedex needs Python 3.11 or later; try make PYTHON=python3.11"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[dev]'
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$(1)]'
 	@java -version >/dev/null 2>&1 || \
 	  echo "No Java found: everything works but Spark, which needs Java 17 or later."
-	@touch $(READY)
+	@touch $@
+endef
 
-demo: setup
+$(READY): pyproject.toml constraints.txt
+	$(call install,dev)
+	@touch $(DEMO_READY)
+
+# The demo needs Spark and its flights, and none of what the tests and the race need.
+$(DEMO_READY): pyproject.toml constraints.txt
+	$(call install,demo$(comma)spark)
+
+demo: $(DEMO_READY)
 	@$(BIN)/python demo/flights.py
 
 # In memory where there is room: the tests sync thousands of files, and what a crash leaves is tested

@@ -64,3 +64,24 @@ def test_erase_erases(run, filled):
     assert wx.open(filled).probe("ann", expired=True).num_rows == 0
     assert wx.open(filled).scan(expired=True).read_all().num_rows == held - doomed
     assert json.loads(run("erase", filled, "bob", "--yes", "--json").stdout)["rows"] > 0
+
+
+def test_commands_wait_for_another_writer_where_they_are_told_to(run, filled):
+    files = wx.open(filled).storage
+    commands = [
+        ("append", filled, "rows.csv"),
+        ("erase", filled, "ann", "--yes"),
+        ("vacuum", filled),
+        ("migrate", filled, "--window", "4 days"),
+    ]
+    rows = filled.parent / "rows.csv"
+    rows.write_text("user,at,amount,price,tag\nann,2026-01-08T12:00:00Z,1,,\n")
+    commands[0] = ("append", filled, rows)
+    for command in commands:
+        with files.lock("lock"):
+            refused = run(*command, "--wait", "0 s")
+            assert refused.exit_code == 1
+            assert "Another writer is at work" in refused.stderr
+        assert run(*command, "--wait", "10 s").exit_code == 0
+    assert wx.open(filled).definition.window == 4
+    assert run("vacuum", filled, "--wait", "soon").exit_code == 1

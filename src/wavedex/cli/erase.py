@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from wavedex.cli.options import Index
+from wavedex.cli.options import Index, Wait
 from wavedex.cli.output import Answer
 from wavedex.index.opening import open_index
 
@@ -19,6 +19,7 @@ def erase(
         typer.Argument(metavar="KEY", help="The keys; one that begins with a minus goes after --."),
     ],
     yes: Annotated[bool, typer.Option("--yes", help="Do not ask.")] = False,
+    wait: Wait = None,
 ) -> Answer:
     """Erase all rows of some keys, from every file. Earlier commits go with them."""
     idx = open_index(index)
@@ -27,7 +28,7 @@ def erase(
     if not yes:
         rows = idx.probe_many(wanted, expired=True).num_rows
         typer.confirm(f"Erase {rows:,} row{'s' * (rows != 1)} for good?", abort=True, err=True)
-    done = idx.erase(wanted)
+    done = idx.erase(wanted, wait=wait)
     said = f"{done.rows:,} row{'s' * (done.rows != 1)} erased, commit {done.commit:,}"
     return Answer({"commit": done.commit, "rows": done.rows}, said)
 

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from wavedex.cli.grids import shape_of, sides_of
-from wavedex.cli.options import Index, refuse
+from wavedex.cli.options import Index, Wait, refuse
 from wavedex.cli.output import Answer
 from wavedex.index.kinds import KINDS, kind_of
 from wavedex.index.opening import open_index
@@ -23,7 +23,7 @@ def migrate(
         int | None, typer.Option(metavar="N", help="Another number of sub-indexes.")
     ] = None,
     window: Annotated[
-        int | None,
+        str | None,
         typer.Option(
             metavar="W",
             help="Another window: a longer one starts to fill, a shorter one forgets at once.",
@@ -63,6 +63,7 @@ def migrate(
             help="Let the old sub-indexes drain instead of building the new ones at once.",
         ),
     ] = False,
+    wait: Wait = None,
 ) -> Answer:
     """Change how an index is kept, while readers go on."""
     idx = open_index(index)
@@ -83,7 +84,7 @@ def migrate(
     for name in given.keys() - {*kind.migrations}:
         (other,) = (each.name for each in KINDS.values() if name in each.migrations)
         refuse(f"{other} indexes, and this is a {kind.name} index", **{name: given[name]})
-    done = idx.migrate(**given, strategy="drain" if drain else "rebuild")
+    done = idx.migrate(**given, strategy="drain" if drain else "rebuild", wait=wait)
     changed = ", ".join(f"{name} {_shown(name, value)}" for name, value in done.changed.items())
     said = f"commit {done.commit:,}: {changed}"
     return Answer(
