@@ -31,14 +31,13 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
         "temporaries": {name: _describe(sub) for name, sub in manifest.temps.items()},
         "open": None if manifest.open is None else _describe(manifest.open),
         "streams": {
-            name: {
-                "batch": progress.batch,
-                "watermark": progress.watermark,
-                "watermark_at": None
-                if progress.watermark is None
-                else definition.slotting.moment(progress.watermark),
-            }
+            name: {"batch": progress.batch, "watermark": progress.watermark}
             for name, progress in manifest.sources.streams.items()
+        },
+        "watermarks": {
+            name: definition.slotting.moment(progress.watermark)
+            for name, progress in manifest.sources.streams.items()
+            if progress.watermark is not None
         },
         "preparation_owed": bool(manifest.owed),
         "totals": dict(manifest.totals),
