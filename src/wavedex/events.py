@@ -78,6 +78,11 @@ def observe(callback: Observer) -> Callable[[], None]:
     return stop
 
 
+def is_anybody_there() -> bool:
+    """Whether an event would be read by anybody."""
+    return bool(_OBSERVERS) or LOGGER.isEnabledFor(logging.INFO)
+
+
 def publish(event: Committed) -> None:
     """Log an event, and tell all who observe."""
     LOGGER.info("%s", event)

@@ -15,12 +15,15 @@ import wavedex as wx
 from wavedex.errors import (
     AlreadyExists,
     BadDefinition,
+    DiskFull,
     LifetimeTooLong,
     MissingColumn,
     NotAnIndex,
     NullKeys,
+    PreparationOwed,
     WavedexError,
 )
+from wavedex.testing.disks import WatchedDisk
 
 ROWS = pa.table(
     {
@@ -118,6 +121,22 @@ def test_where_rows_are_refused_there_is_no_index(
     idx = made(kind, tmp_path / "i", ROWS, rows=True)  # Nothing is left that is in the way.
     assert idx.probe("ann").num_rows == 2
     idx.verify()
+
+
+def test_where_rows_are_in_and_what_follows_failed_the_index_stays(tmp_path: Path) -> None:
+    class NoRoomAhead(WatchedDisk):
+        """A disk that is full once the first rows are in."""
+
+        def before(self, change: str, name: str) -> None:
+            super().before(change, name)
+            if name.endswith("0002.json"):
+                raise DiskFull("no room")
+
+    around = wx.Surroundings(files=NoRoomAhead)
+    options = WAVE | {"scheme": "rata", "indexes": 3}
+    with pytest.raises(PreparationOwed, match="is in the index"):
+        wx.WaveIndex.create(tmp_path / "i", ROWS, **options, rows=True, surroundings=around)
+    assert wx.open(tmp_path / "i").probe("ann").num_rows == 2
 
 
 def test_what_is_there_already_stays(tmp_path: Path) -> None:

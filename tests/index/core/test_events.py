@@ -76,6 +76,18 @@ def test_an_observer_that_fails_disturbs_nobody(
     assert "no metrics today" in caplog.text
 
 
+def test_a_commit_that_cannot_be_told_of_is_in_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    stop = wx.observe(lambda event: None)
+    idx = create(tmp_path / "i.wx")
+    monkeypatch.setattr("wavedex.index.core.writer.Committed", lambda **_: 1 / 0)
+    assert idx.append(rows(1)).rows == 1
+    stop()
+    assert "ZeroDivisionError" in caplog.text
+    assert len(idx) == 1
+
+
 def test_instants_are_described_as_dates(tmp_path: Path) -> None:
     idx = create(tmp_path / "i.wx")
     idx.feed(rows(1, 2), stream="s", number=0, delay="1 hour")

@@ -230,6 +230,26 @@ def test_a_column_named_by_a_word_of_sql_goes_in_quotes(tmp_path: Path) -> None:
     assert idx.probe("a", where="\"at\" > '2026-01-01'").num_rows == 0
 
 
+def test_instants_in_a_list_are_looked_up_whatever_zone_they_are_written_in(
+    tmp_path: Path,
+) -> None:
+    at = [dt.datetime(2026, 1, 6, hour, tzinfo=dt.UTC) for hour in (0, 9)]
+    rows = pa.table({"k": ["a", "a"], "t": pa.array(at, pa.timestamp("us", "UTC"))})
+    idx = wx.WaveIndex.create(
+        tmp_path / "i", rows, key="k", time="t", slot="1h", window=24, rows=True
+    )
+    listed = "t in ('2026-01-05T23:00:00-10:00', '2026-01-06T00:00:00+00:00')"
+    assert idx.probe("a", where=listed).num_rows == 2
+
+
+def test_columns_that_sql_cannot_tell_apart_are_not_guessed(tmp_path: Path) -> None:
+    rows = pa.table({"k": ["a", "x"], "K": ["x", "a"], "t": [1, 2]})
+    idx = wx.WaveIndex.create(tmp_path / "i", rows, key="k", time="t", slot=1, window=3, rows=True)
+    with pytest.raises(BadCondition, match="which SQL cannot tell apart"):
+        idx.scan(where="K = 'a'").read_all()
+    assert idx.scan(where="t = 2").read_all().num_rows == 1
+
+
 @pytest.mark.parametrize(
     "asked",
     [{"order": "up"}, {"last": -1}, {"last": "7"}, {"limit": 1.5}, {"limit": True}, {"order": 1}],
@@ -277,6 +297,7 @@ def test_times_in_a_condition_are_those_of_the_zone(
         "t < timestamptz '2026-03-08 02:00:00+02'",
         "t between '2026-03-03' and '2026-03-08'",
         "t > today() - interval 1 day or t < '2026-03-04'",
+        "t in ('2026-03-05T23:36:00-10:00', '2026-03-06T00:00:00+00:00', '2026-03-04')",
     ):
         pushed = idx.probe("a", where=condition).to_pylist()
         looked = idx.probe("a", where=f"({condition}) or false and k = ''").to_pylist()

@@ -15,7 +15,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from wavedex.errors import AlreadyExists, BadDefinition, ConcurrentWrite, NotAnIndex, SchemaMismatch
+from wavedex.errors import (
+    AlreadyExists,
+    BadDefinition,
+    CommitUncertain,
+    ConcurrentWrite,
+    NotAnIndex,
+    SchemaMismatch,
+)
 from wavedex.files import names
 from wavedex.files.contract import AnyFiles
 from wavedex.files.names import DATA, DEFINITION, LOCK, LOG
@@ -51,10 +58,15 @@ def offered_by(schema: Any, rows: bool) -> tuple[pa.Schema, Offer | None]:
 
 @contextmanager
 def forgetting(files: AnyFiles) -> Iterator[None]:
-    """There is no index after all where its first rows are refused."""
+    """There is no index after all where its first rows are refused.
+
+    It stays where they are in, or may be, and only what follows failed.
+    """
     try:
         yield
-    except BaseException:
+    except BaseException as error:
+        if isinstance(error, CommitUncertain) or Log(files).commits() != [0]:
+            raise
         files.remove(DEFINITION)
         for name in [*(f"{LOG}/{each}" for each in files.list(LOG)), LOCK]:
             files.remove(name)

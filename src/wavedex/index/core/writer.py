@@ -28,7 +28,7 @@ from wavedex.errors import (
     ServerNotTrusted,
     WavedexError,
 )
-from wavedex.events import LOGGER, Committed, publish
+from wavedex.events import LOGGER, Committed, is_anybody_there, publish
 from wavedex.files.contract import AnyFiles
 from wavedex.files.names import DATA, LOCK, LOG, STAGED, base_of
 from wavedex.index.core.arrival import nothing
@@ -70,6 +70,15 @@ K = TypeVar("K", bound=Hashable)
 D = TypeVar("D", bound=Definition)
 
 
+class _Call(threading.local):
+    """What a thread said when it began to write, so that another's write is not done its way."""
+
+    defers = False
+    """Whether what is owed afterwards may be done later."""
+    owes = False
+    """Whether anything is owed."""
+
+
 class Writer(Generic[D]):
     """Carries out plans on one index and commits them."""
 
@@ -79,8 +88,7 @@ class Writer(Generic[D]):
         self._surroundings = surroundings
         self._log = Log(files)
         self._commit = -1
-        self._defers = False
-        self._owes = False
+        self._call = _Call()
         self._ahead: threading.Thread | None = None
         self.use(created)
 
@@ -110,24 +118,25 @@ class Writer(Generic[D]):
         REQUIRES: where it raises ConcurrentWrite, it has changed nothing.
         """
         self.settle()
-        self._defers, self._owes = manner.prepare != NOW, False
-        found = manner.patiently(call)
-        if self._owes and manner.prepare == BACKGROUND:
+        self._call.defers, self._call.owes = manner.prepare != NOW, False
+        try:
+            found = manner.patiently(call)
+        finally:
+            self._call.defers = False
+        if self._call.owes and manner.prepare == BACKGROUND:
             self._work_ahead()
         return found
 
     def settle(self) -> None:
         """Wait until no thread of this writer's is working ahead."""
-        if self._ahead is not None:
-            self._ahead.join()
-            self._ahead = None
+        if (ahead := self._ahead) is not None:
+            ahead.join()
 
     def _work_ahead(self) -> None:
         """Do what is owed on a thread of its own, for which the next write waits.
 
         So does the process before it ends. Where there is no thread to be had, it is done here.
         """
-        self._defers = False
         ahead = threading.Thread(target=self._finish_alone, name="wavedex preparation")
         try:
             ahead.start()
@@ -228,7 +237,11 @@ class Writer(Generic[D]):
                 self._engine.discard(attempt)
             raise
         self._commit = following.commit
-        self._tell(manifest, change, following, sum(handed.values()), begun_s)
+        if is_anybody_there():
+            try:
+                self._tell(manifest, change, following, sum(handed.values()), begun_s)
+            except Exception:  # The commit is in, whatever is told of it.
+                LOGGER.exception("Commit %s of %s", following.commit, self._files.root)
         return following
 
     def _tell(
@@ -401,8 +414,8 @@ class Writer(Generic[D]):
 
         Where that is to be done later, it is only noted; not where what is over must be gone.
         """
-        if self._defers and not self.definition.forgets:
-            self._owes = True
+        if self._call.defers and not self.definition.forgets:
+            self._call.owes = True
             return
         try:
             self._forget(self.prepare(manifest))

@@ -16,7 +16,7 @@ import datetime as dt
 import json
 import re
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -95,6 +95,11 @@ def read_condition(text: Any, definition: Definition) -> Condition:
         for name in node["column_names"]
     }
     columns = tuple(name for name in schema.names if name.lower() in named)
+    if len({name.lower() for name in columns}) < len(columns):
+        raise BadCondition(
+            f"where={text!r} names one of {', '.join(columns)}, which SQL cannot tell apart. Ask "
+            "without it, and filter what is found."
+        )
     _check_bound(text, schema, columns)
     parts = tree["children"] if tree.get("type") == "CONJUNCTION_AND" else [tree]
     bounds: Bounds = (None, None)
@@ -209,8 +214,11 @@ def _value(node: dict[str, Any], zone: str) -> Any:
 
 def _bounds(definition: Definition, sign: str, values: list[Any]) -> Bounds:
     """The times that a comparison leaves; all of them where they cannot be told."""
+    if sign == "=" and len(values) > 1:
+        starts, stops = zip(*(_bounds(definition, sign, [each]) for each in values), strict=True)
+        return _hull(min, starts), _hull(max, stops)
     try:
-        low, high = (values[0], values[1]) if sign == "<>" else (min(values), max(values))
+        low, high = values[0], values[-1]
         if isinstance(low, dt.datetime) and isinstance(high, dt.datetime):
             low, high = low - _ROUNDED, high + _ROUNDED
         if type(low) is int and type(high) is int and _counts(definition):
@@ -222,6 +230,12 @@ def _bounds(definition: Definition, sign: str, values: list[Any]) -> Bounds:
     except (BadTime, OverflowError, TypeError):
         return None, None
     return (None if sign == "<" else start), (None if sign == ">" else stop)
+
+
+def _hull(pick: Callable[[Iterable[int]], int], ends: Sequence[int | None]) -> int | None:
+    """The outermost of some bounds; none where one of them is none."""
+    known = [end for end in ends if end is not None]
+    return pick(known) if len(known) == len(ends) else None
 
 
 def _counts(definition: Definition) -> bool:
