@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import pyarrow as pa
@@ -32,6 +33,7 @@ from wavedex.spark.source.reader import Wanted, WindowReader
 from wavedex.spark.types import spark_schema
 
 SHARDS = 4
+BACKFILL = {"window": 10, "indexes": 4, "shards": 8}
 REPEATS = 5
 GROUPED = "select label, cast(sum(units) as long), sum(amount) from {} group by label"
 LOCAL_RESULTS = Path(__file__).parent / "results" / "local"
@@ -81,6 +83,49 @@ def measure_build(
         {len(parts) for parts in idx.snapshot().manifest.indexes["I2"].shards} <= {0, 1}, "packed"
     )
     return {"wavedex_s": ours, "parquet_s": theirs, "ratio": ours["median"] / theirs["median"]}
+
+
+def measure_backfill(
+    spark: SparkSession, rows: int, seed: int, folder: Path, repeats: int
+) -> dict[str, Any]:
+    """Ten slots at once, as people call it, against Parquet that Spark sorts by the same key.
+
+    The call returns when the rows last and can be queried. What is then prepared for the next slot
+    in the background is waited for, outside of the time of both.
+    """
+    work = make_workload("uniform", BACKFILL["window"], rows // BACKFILL["window"], 100, seed)
+    frame = _as_frame(spark, pa.concat_tables(work.slots), folder / "rows")
+    path = folder / "backfill.wx"
+    shards = BACKFILL["shards"]
+    times: dict[str, list[float]] = {"parquet_s": [], "wavedex_s": [], "prepared_s": []}
+
+    def timed(name: str, call: Callable[[], object]) -> None:
+        begun = time.perf_counter()
+        call()
+        times[name].append(time.perf_counter() - begun)
+
+    def parquet() -> None:
+        sorted_frame = frame.repartition(shards, "key").sortWithinPartitions("key")
+        sorted_frame.write.mode("overwrite").parquet(str(folder / "sorted"))
+
+    for _ in range(repeats):
+        timed("parquet_s", parquet)
+        idx = wxs.open(create(path, **BACKFILL).path, spark)
+        timed("wavedex_s", lambda idx=idx: wxs.append(idx, frame, prepare="background"))
+        timed("prepared_s", idx.close)
+    idx, answers = wx.open(path), work.window(len(work.slots) - 1, len(work.slots))
+    expect(len(idx) == len(answers.rows), "backfill")
+    for key in work.probes:
+        expect(idx.probe(key).num_rows == answers.counts([key])[0], f"backfill, probe({key})")
+    ratios = [
+        ours / theirs for ours, theirs in zip(times["wavedex_s"], times["parquet_s"], strict=True)
+    ]
+    return {
+        "rows": rows,
+        "first": {name: values[0] for name, values in times.items()},
+        **{name: spread(values) for name, values in times.items()},
+        "ratio": median(ratios),
+    }
 
 
 def measure_transition_bytes(
@@ -233,6 +278,11 @@ def run(settings: dict[str, Any], folder: Path, console: Console) -> dict[str, A
     seed, repeats = settings["seed"], settings["repeats"]
     build = make_workload("uniform", 1, settings["build_rows"], 200, seed)
     note("build", lambda room: measure_build(spark, build, room, repeats))
+    for rows in settings["backfill_rows"]:
+        note(
+            f"backfill of {rows:,} rows",
+            lambda room, rows=rows: measure_backfill(spark, rows, seed, room, repeats),
+        )
     slides = make_workload("uniform", 18, settings["slide_rows"], 10, seed)
     for update in ("packed-shadow", "runs"):
         note(
@@ -253,6 +303,11 @@ def show(results: dict[str, Any], console: Console) -> None:
             "packed sub-index / Spark's sorted Parquet, time",
             f"{results['build']['ratio']:.2f}",
             "1",
+        ),
+        *(
+            (f"{name} / Spark's sorted Parquet, time", f"{results[name]['ratio']:.2f}", "1")
+            for name in results
+            if name.startswith("backfill")
         ),
         *(
             (f"{name}: bytes with twice the window", f"{results[name]['ratio']:.3f}", "1.05")
@@ -282,6 +337,7 @@ def main(arguments: Sequence[str] | None = None) -> dict[str, Any]:
     part = 100 if chosen.quick else 1
     settings = {
         "build_rows": 5_000_000 // part,
+        "backfill_rows": [2_000_000 // part, 20_000_000 // part],
         "slide_rows": 100_000 // part,
         "scan_rows": 4_000_000 // part,
         "batches": 3 if chosen.quick else 12,

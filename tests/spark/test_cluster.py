@@ -112,7 +112,7 @@ def append_waiting(path, frame, signals, kind):
     """Append with tasks that wait while they carry out the plan or its preparation."""
     def engine(workshop, shards):
         again = partial(open_waiting, path, signals, kind)
-        return SparkEngine(workshop, shards, spark.sparkContext, again)
+        return SparkEngine(workshop, shards, spark, again)
 
     index = WaveIndex.open(path, surroundings=Surroundings(engine=engine))
     appending.append(index.writer, FrameDelivery(frame).ready(index, None), None)

@@ -11,7 +11,7 @@ import wavedex as wx
 from kit.spark_rows import SCHEMA, create, frame_of, rows, scanned, state, unnamed
 from wavedex import spark as wxs
 from wavedex.engine.techniques import TECHNIQUES
-from wavedex.spark.sessions import BATCH_ROWS
+from wavedex.spark.batches import ROWS_MAX, ROWS_SETTING
 from wavedex.testing.oracle import same_rows
 
 
@@ -76,7 +76,7 @@ def test_any_number_of_shards_gives_the_same_answers(spark, tmp_path, shards, up
 
 def test_nine_of_ten_rows_may_have_one_key(spark, tmp_path):
     """And a task may get its rows in many pieces."""
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "1000")
+    spark.conf.set(ROWS_SETTING, "1000")
     skewed = spark.range(20_000).selectExpr(
         "if(id % 10 = 0, id, 7L) as k", "10 + id % 20 as t", "cast(id as string) as v"
     )
@@ -84,7 +84,7 @@ def test_nine_of_ten_rows_may_have_one_key(spark, tmp_path):
     try:
         assert index.append(skewed).rows == 20_000
     finally:
-        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(BATCH_ROWS))
+        spark.conf.set(ROWS_SETTING, str(ROWS_MAX))
     index.verify()
     assert index.probe(7).num_rows == 18_000
     assert same_rows(index.probe(7).to_pylist(), skewed.where("k = 7").toArrow().to_pylist())

@@ -18,6 +18,7 @@ import wavedex as wx
 from kit.spark_rows import collected, create, frame_of, rows
 from wavedex import spark as wxs
 from wavedex.errors import BadTime, MissingColumn, NotAnIndex, SchemaMismatch
+from wavedex.spark.batches import ROWS_MAX, ROWS_SETTING
 from wavedex.testing.oracle import same_rows
 
 
@@ -160,12 +161,12 @@ def test_the_frame_may_have_any_columns(spark, index):
 
 
 def test_more_keys_than_fit_into_one_batch(spark, index):
-    spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", "7")
+    spark.conf.set(ROWS_SETTING, "7")
     try:
         keys = spark.range(100).selectExpr("id % 25 as k", "id as n")
         found = collected(wxs.probe(index.path, keys, how="left"))
     finally:
-        spark.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(1 << 16))
+        spark.conf.set(ROWS_SETTING, str(ROWS_MAX))
     assert same_rows(found, joined(spark, index, keys, "left"))
 
 

@@ -1,7 +1,9 @@
 """The Spark engine: shards as tasks of one Spark job.
 
 A task runs the very function that the local engine runs, on the executor where it is. It sends back
-what its shard is made of then. Shards in which nothing is to be written are settled on the driver.
+what its shard is made of then. It comes to Python the way rows do, so that the workers that have
+staged rows, and have the library in memory, carry out the plan as well. Shards in which nothing is
+to be written are settled on the driver.
 Old data is never shuffled: a task opens its own shard's files.
 An attempt writes under names of its own. So failed, repeated and speculative ones leave only files
 that nobody names.
@@ -11,15 +13,18 @@ name: another attempt would meet it again.
 
 from __future__ import annotations
 
+import pickle
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
+import pyspark.sql.functions as sf
 from py4j.protocol import Py4JError
-from pyspark import SparkContext, TaskContext
+from pyspark import TaskContext
 from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
 
 from wavedex.engine.base import Engine
 from wavedex.engine.execution import run_shard
@@ -45,30 +50,44 @@ class SparkEngine(Engine):
         self,
         workshop: Workshop,
         shards: int,
-        context: SparkContext,
+        spark: SparkSession,
         open_workshop: Callable[[], Workshop] | None = None,
     ) -> None:
         super().__init__(workshop, shards)
-        self._context = context
+        self._spark = spark
         self._open_workshop = open_workshop or (lambda: workshop)
 
     def _run_all(self, tasks: list[ShardTask]) -> list[Settled]:
         open_workshop = self._open_workshop
         trust = Trust.mine()
 
-        def run(mine: Iterable[ShardTask]) -> Iterator[tuple[int, Settled | Exception]]:
+        def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             trust.extend()
-            for task in mine:
-                yield task.shard, _answer(open_workshop, task)
+            for batch in batches:
+                for task in map(pickle.loads, batch.column("task").to_pylist()):
+                    yield _packed("answer", [(task.shard, _answer(open_workshop, task))])
 
         with spark_errors(f"writing the shards of {self.workshop.files.root}"):
-            answers = self._context.parallelize(tasks, len(tasks)).mapPartitions(run).collect()
+            frame = self._spark.createDataFrame(_numbered(_packed("task", tasks)))
+            apart = frame.repartitionById(len(tasks), sf.col("number"))
+            answers = apart.mapInArrow(run, "answer binary").collect()
         results = {}
-        for shard, answer in answers:
+        for shard, answer in (pickle.loads(row.answer) for row in answers):
             if isinstance(answer, Exception):
                 raise answer
             results[shard] = answer
         return [results[task.shard] for task in tasks]
+
+
+def _packed(name: str, values: Sequence[object]) -> pa.RecordBatch:
+    """Values as rows of Spark's: a column of their bytes."""
+    return pa.record_batch([pa.array(map(pickle.dumps, values), pa.binary())], names=[name])
+
+
+def _numbered(rows: pa.RecordBatch) -> pa.Table:
+    """Rows with a number each: that of the partition in which Spark is to work on it."""
+    numbers = pa.array(range(rows.num_rows), pa.int32())
+    return pa.Table.from_batches([rows.append_column("number", numbers)])
 
 
 def _answer(open_workshop: Callable[[], Workshop], task: ShardTask) -> Settled | Exception:

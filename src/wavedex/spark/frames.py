@@ -31,6 +31,7 @@ from wavedex.index.core.delivery import H, Holder, Offer
 from wavedex.index.core.staged import Staged, clearing, gather, stage
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.log.manifest import Manifest
+from wavedex.spark.batches import uncounted_bytes
 from wavedex.spark.engine import spark_errors
 from wavedex.spark.opening import on_spark
 from wavedex.spark.types import arrow_schema, spark_type
@@ -165,7 +166,7 @@ def by_shard(frame: DataFrame, shard: Column, shards: int) -> DataFrame:
 def _run(path: str, definition: Definition, frame: DataFrame, at: Any, prefix: str) -> list[Staged]:
     shards = shard_column(definition, [*map(column, definition.key_names)])
     task = _stage_task(path, frame.columns, definition.at_to_json(at), prefix)
-    with spark_errors(f"staging rows for {path}"):
+    with spark_errors(f"staging rows for {path}"), uncounted_bytes(frame.sparkSession):
         messages = (
             by_shard(frame, shards, definition.shards).mapInArrow(task, "said string").collect()
         )

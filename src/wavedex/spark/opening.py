@@ -44,7 +44,7 @@ class Engines:
         """The engine for an index."""
         if workshop.technique.writes_into_files:
             return LocalEngine(workshop, shards)
-        return SparkEngine(workshop, shards, self.spark.sparkContext)
+        return SparkEngine(workshop, shards, self.spark)
 
 
 def open_on(path: Path, spark: SparkSession, around: Surroundings | None = None) -> AnyIndex:

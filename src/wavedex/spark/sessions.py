@@ -18,8 +18,8 @@ from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
 from wavedex.errors import NoJava
+from wavedex.spark.batches import BYTES_SETTING, NO_BOUND, ROWS_MAX, ROWS_SETTING
 from wavedex.spark.launch import launch_quietly
-from wavedex.spark.types import BATCH_ROWS
 
 JAVA_LEAST = 17
 """Spark 4 needs it."""
@@ -77,7 +77,8 @@ def _running() -> SparkSession | None:
 def _settings(is_local: bool) -> dict[str, str]:
     settings = {
         "spark.sql.session.timeZone": "UTC",
-        "spark.sql.execution.arrow.maxRecordsPerBatch": str(BATCH_ROWS),
+        ROWS_SETTING: str(ROWS_MAX),
+        BYTES_SETTING: str(NO_BOUND),
         "spark.ui.showConsoleProgress": "false",
         "spark.log.level": "ERROR",
     }

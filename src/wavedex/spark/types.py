@@ -10,12 +10,7 @@ from pyspark.sql.pandas.types import from_arrow_type, to_arrow_schema
 from pyspark.sql.types import DataType, StructField, StructType
 
 from wavedex.errors import SchemaMismatch
-
-BATCH_ROWS = 1 << 16
-"""Rows in an Arrow batch between Spark and Python.
-
-With Spark's own 10,000, more time goes into the way than into the work.
-"""
+from wavedex.spark.batches import BATCH_ROWS
 
 _WIDER = {
     pa.uint8(): pa.int16(),

@@ -69,7 +69,7 @@ def manner_of(wait: Any, prepare: Any = NOW) -> Manner:
 
 def usual_prepare() -> str:
     """When what is owed is done where nobody says: in the background. Raises BadDefinition."""
-    said = os.environ.get(PREPARE_VARIABLE, BACKGROUND)
+    said = os.environ.get(PREPARE_VARIABLE) or BACKGROUND
     if said not in (BACKGROUND, NOW, LATER):
         raise BadDefinition(
             f"{PREPARE_VARIABLE}={said!r} is none of 'background', 'now' and 'later'. Set it to "
