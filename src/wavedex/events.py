@@ -42,7 +42,7 @@ class Committed:
     newest: str = ""
     """The newest slot that it leaves, by its name."""
     left: tuple[str, ...] = ()
-    """The slots that left the window with it, by their names."""
+    """The slots with rows that left the window with it, by their names."""
     late: int = 0
     """How many rows came too late and were left out."""
     null_keys: int = 0

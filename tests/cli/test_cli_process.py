@@ -1,5 +1,7 @@
 """The command as a process: exit codes, what stands on which stream, pipes and signals."""
 
+import os
+import pty
 import signal
 import subprocess
 import sys
@@ -169,3 +171,48 @@ def test_two_formats_at_once_and_unknown_ones_are_wrong_usage(run, sales):
 def test_the_exit_codes_are_those_of_a_shell():
     assert commands.INTERRUPTED == 128 + signal.SIGINT
     assert commands.READER_GONE == 128 + signal.SIGPIPE
+
+
+def on_a_terminal(*args):
+    """What a command shows where somebody looks."""
+    ours, its = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wavedex", *map(str, args)],
+        stdin=its,
+        stdout=its,
+        stderr=its,
+        env={**os.environ, "COLUMNS": "160", "TERM": "xterm"},
+    )
+    os.close(its)
+    shown = b""
+    # A terminal whose last writer has gone can be read no more.
+    while chunk := _read(ours):
+        shown += chunk
+    os.close(ours)
+    return process.wait(), shown.decode()
+
+
+def _read(terminal):
+    try:
+        return os.read(terminal, 1 << 16)
+    except OSError:
+        return b""
+
+
+def test_whoever_looks_sees_rows_share_and_rate(tmp_path):
+    file = tmp_path / "sales.csv"
+    lines = (f"c{row % 70},2026-01-0{1 + row % 5},{row}" for row in range(30_000))
+    file.write_text("\n".join(["customer,sold_at,amount", *lines]))
+    path = tmp_path / "sales.wx"
+    about = ["--key", "customer", "--time", "sold_at", "--window", "7"]
+    code, shown = on_a_terminal("create", path, file, *about, "--yes")
+    assert code == 0, shown
+    assert "read 100%" in shown
+    assert "append 100%, 30,000 of 30,000 rows" in shown
+    code, shown = on_a_terminal("verify", path)
+    assert (code, "verify 100%, 30,000 of 30,000 rows" in shown) == (0, True), shown
+    assert "rows/s" in shown
+    code, shown = on_a_terminal("migrate", path, "--shards", 3)
+    assert (code, "migrate 100%" in shown) == (0, True), shown
+    code, shown = on_a_terminal("erase", path, "c7", "--yes")
+    assert (code, "erase 100%" in shown) == (0, True), shown

@@ -82,17 +82,24 @@ def append(
     if zone is not None:
         check_zone(zone)
     said = Timing(slot, now, arrived or [], wait)
-    return _TAKEN[kind_of(idx).name](idx, files, Texts(null, zone, from_kind), said)
+    yield from _TAKEN[kind_of(idx).name](idx, files, Texts(null, zone, from_kind), said)
+    settle(idx)
 
 
 def append_more(
     idx: AnyIndex, files: Sequence[Path], texts: Texts, from_kind: FileKind | None
 ) -> Iterator[Answer]:
     """Append files that say themselves when their rows are from."""
-    if not files:
-        return iter(())
-    texts = texts._replace(kind=from_kind)
-    return _TAKEN[kind_of(idx).name](idx, files, texts, Timing(None, None, [], None))
+    if files:
+        texts = texts._replace(kind=from_kind)
+        yield from _TAKEN[kind_of(idx).name](idx, files, texts, Timing(None, None, [], None))
+    settle(idx)
+
+
+def settle(idx: AnyIndex) -> None:
+    """Wait for what is prepared in the background, for which the process would wait anyway."""
+    with working(f"Preparing {idx.path} for what comes next"):
+        idx.close()
 
 
 class Timing(NamedTuple):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from wavedex.cli.options import Index, Wait
-from wavedex.cli.output import Answer
+from wavedex.cli.output import Answer, working
 from wavedex.index.opening import open_index
 
 
@@ -28,7 +28,8 @@ def erase(
     if not yes:
         rows = idx.probe_many(wanted, expired=True).num_rows
         typer.confirm(f"Erase {rows:,} row{'s' * (rows != 1)} for good?", abort=True, err=True)
-    done = idx.erase(wanted, wait=wait)
+    with working(f"Erasing from {index}"):
+        done = idx.erase(wanted, wait=wait)
     said = f"{done.rows:,} row{'s' * (done.rows != 1)} erased, commit {done.commit:,}"
     return Answer({"commit": done.commit, "rows": done.rows}, said)
 

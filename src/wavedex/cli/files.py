@@ -13,6 +13,7 @@ Whatever is wrong with a file is said before anything of it is appended.
 from __future__ import annotations
 
 import datetime as dt
+import io
 import sys
 from dataclasses import dataclass
 from enum import StrEnum
@@ -25,6 +26,7 @@ import pyarrow.types as pt
 from wavedex.cli.guesses import guess_times, guess_types
 from wavedex.errors import Unreadable
 from wavedex.index.core.arrival import is_instant, is_local, to_instants
+from wavedex.progress import is_watched, step, underway
 from wavedex.rows import compute as pc
 
 BLOCK_BYTES = 1 << 24
@@ -81,9 +83,34 @@ class Source:
 
     def open(self) -> Any:
         """A stream of its bytes. Text that is compressed is read as text."""
-        if isinstance(self.content, Path):
-            return pa.input_stream(self.content, compression="detect" if self.is_text else None)
-        return pa.BufferReader(self.content)
+        if not isinstance(self.content, Path):
+            return pa.BufferReader(self.content)
+        compression = "detect" if self.is_text else None
+        if not is_watched():
+            return pa.input_stream(self.content, compression=compression)
+        stream = pa.PythonFile(_Told(self.content, self.name), "r")
+        is_packed = self.is_text and self.content.suffix.lower() == ".gz"
+        return pa.CompressedInputStream(stream, "gzip") if is_packed else stream
+
+    @property
+    def bytes(self) -> int:
+        """Its size."""
+        content = self.content
+        return content.stat().st_size if isinstance(content, Path) else content.size
+
+
+class _Told(io.FileIO):
+    """A file that tells how far it is read."""
+
+    def __init__(self, path: Path, name: str) -> None:
+        super().__init__(path)
+        self._told_as = name
+
+    def read(self, size: int | None = -1) -> bytes:
+        """Read, and tell how much it was."""
+        found = super().read(-1 if size is None else size)
+        step(self._told_as, len(found))
+        return found
 
 
 def find_source(path: Path, said: FileKind | None = None) -> Source:
@@ -110,6 +137,11 @@ def read_source(
     `null` is what stands for no value in a CSV file. Texts without a zone are local to `zone` where
     the column has one.
     """
+    with underway(source.name, "read", 0, source.bytes):
+        return _read(source, schema, null, zone)
+
+
+def _read(source: Source, schema: pa.Schema | None, null: str, zone: str) -> pa.Table:
     try:
         if source.kind is FileKind.parquet:
             return _read_parquet(source)

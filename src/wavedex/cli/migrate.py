@@ -9,7 +9,7 @@ import typer
 
 from wavedex.cli.grids import shape_of, sides_of
 from wavedex.cli.options import Index, Wait, refuse
-from wavedex.cli.output import Answer
+from wavedex.cli.output import Answer, working
 from wavedex.index.kinds import KINDS, kind_of
 from wavedex.index.opening import open_index
 
@@ -84,7 +84,8 @@ def migrate(
     for name in given.keys() - {*kind.migrations}:
         (other,) = (each.name for each in KINDS.values() if name in each.migrations)
         refuse(f"{other} indexes, and this is a {kind.name} index", **{name: given[name]})
-    done = idx.migrate(**given, strategy="drain" if drain else "rebuild", wait=wait)
+    with working(f"Migrating {index}"):
+        done = idx.migrate(**given, strategy="drain" if drain else "rebuild", wait=wait)
     changed = ", ".join(f"{name} {_shown(name, value)}" for name, value in done.changed.items())
     said = f"commit {done.commit:,}: {changed}"
     return Answer(

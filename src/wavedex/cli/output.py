@@ -12,7 +12,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from typing import TYPE_CHECKING, Any, Protocol
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import typer
 
 from wavedex.cli.options import AsJson
+from wavedex.progress import Progress, watch
 from wavedex.show.words import printable
 
 if TYPE_CHECKING:
@@ -124,13 +125,47 @@ note = _Notes()
 """What people are told before a command goes on."""
 
 
-def working(text: str) -> AbstractContextManager[Any]:
-    """A line on standard error for as long as the work goes on, where somebody looks at it."""
+@contextmanager
+def working(text: str) -> Iterator[None]:
+    """A line on standard error for as long as the work goes on, where somebody looks at it.
+
+    It has a bar, rows and their rate once the work says how much it is.
+    """
     from rich.console import Console
-    from rich.text import Text
+    from rich.markup import escape
+    from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
+    from rich.progress import Progress as Bars
 
     console = Console(stderr=True)
-    return console.status(Text(printable(text))) if console.is_terminal else nullcontext()
+    if not console.is_terminal:
+        yield
+        return
+    columns = (
+        SpinnerColumn(),
+        TextColumn("{task.description}"),
+        BarColumn(bar_width=20),
+        TextColumn("{task.fields[figures]}"),
+        TimeElapsedColumn(),
+    )
+    with Bars(*columns, console=console, transient=True) as bars:
+        bar = bars.add_task(escape(printable(text)), total=None, figures="")
+        stop = watch(
+            lambda progress: bars.update(
+                bar, total=1, completed=progress.share, figures=far_along(progress)
+            )
+        )
+        try:
+            yield
+        finally:
+            stop()
+
+
+def far_along(progress: Progress) -> str:
+    """How far work has come, in words."""
+    said = f"{progress.doing} {progress.share:.0%}"
+    if not progress.rows:
+        return said
+    return f"{said}, {progress.rows_done:,} of {progress.rows:,} rows, {progress.rate:,.0f} rows/s"
 
 
 @contextmanager

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from wavedex.cli.options import Index
-from wavedex.cli.output import Answer
+from wavedex.cli.output import Answer, working
 from wavedex.errors import Damaged
 from wavedex.index.kinds import kind_of
 from wavedex.index.opening import open_index
@@ -20,7 +20,8 @@ def verify(index: Index) -> Iterator[Answer]:
     """
     try:
         idx = open_index(index)
-        idx.verify()
+        with working(f"Verifying {index}"):
+            idx.verify()
     except Damaged as error:
         yield Answer({"ok": False, "findings": list(error.findings)}, "\n".join(error.findings))
         raise

@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from wavedex.crew import Crew, Task
-from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.files.contract import AnyFiles, FileRef, Output
+from wavedex.progress import step
 
 T = TypeVar("T")
 
@@ -48,10 +49,15 @@ class _Behind:
         self._crew = crew
         self._written = written
         self._asked: list[Task[None]] = []
+        self._step = partial(step, str(files.root))
 
-    def create(self, name: str, fill: Callable[..., object]) -> FileRef:
-        ref = self._files.create(name, fill)
-        self._count(name, ref.bytes)
+    def create(self, name: str, fill: Callable[[Output], object]) -> FileRef:
+        def filled(out: Output) -> None:
+            out.told = self._step
+            fill(out)
+
+        ref = self._files.create(name, filled)
+        self._written[name] = ref.bytes
         return ref
 
     def copy(self, source: str, target: str, size: int) -> None:
@@ -76,6 +82,7 @@ class _Behind:
     def _count(self, name: str, count: int) -> None:
         # A file is written by one thread at a time.
         self._written[name] = self._written.get(name, 0) + count
+        self._step(count)
 
     def sync(self, name: str) -> None:
         self._asked.append(self._crew.give(partial(self._files.sync, name)))

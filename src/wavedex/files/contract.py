@@ -67,6 +67,8 @@ class Output:
         self._hash = xxhash.xxh64()
         self.bytes = 0
         self.closed = False
+        self.told: Callable[[int], object] | None = None
+        """What is told how many bytes were written, as they are."""
 
     def write(self, data: Any) -> int:
         """Write all of `data`, however often the system has to be asked."""
@@ -76,6 +78,8 @@ class Output:
         done = 0
         while done < len(view):
             done += self._put(view[done:])
+        if self.told is not None:
+            self.told(len(view))
         return len(view)
 
     def flush(self) -> None:

@@ -15,12 +15,11 @@ from __future__ import annotations
 
 import pickle
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
 import pyarrow as pa
-import pyspark.sql.functions as sf
 from py4j.protocol import Py4JError
 from pyspark import TaskContext
 from pyspark.errors import PySparkException
@@ -60,34 +59,25 @@ class SparkEngine(Engine):
     def _run_all(self, tasks: list[ShardTask]) -> list[Settled]:
         open_workshop = self._open_workshop
         trust = Trust.mine()
+        # Packed one by one, so that a worker unpacks its own only.
+        packed = [*map(pickle.dumps, tasks)]
 
         def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
             trust.extend()
-            for batch in batches:
-                for task in map(pickle.loads, batch.column("task").to_pylist()):
-                    yield _packed("answer", [(task.shard, _answer(open_workshop, task))])
+            for place in (place for batch in batches for place in batch.column(0).to_pylist()):
+                task = pickle.loads(packed[place])
+                answer = pickle.dumps((task.shard, _answer(open_workshop, task)))
+                yield pa.record_batch([pa.array([answer], pa.binary())], names=["answer"])
 
         with spark_errors(f"writing the shards of {self.workshop.files.root}"):
-            frame = self._spark.createDataFrame(_numbered(_packed("task", tasks)))
-            apart = frame.repartitionById(len(tasks), sf.col("number"))
-            answers = apart.mapInArrow(run, "answer binary").collect()
+            places = self._spark.range(0, len(tasks), 1, len(tasks))
+            answers = places.mapInArrow(run, "answer binary").collect()
         results = {}
         for shard, answer in (pickle.loads(row.answer) for row in answers):
             if isinstance(answer, Exception):
                 raise answer
             results[shard] = answer
         return [results[task.shard] for task in tasks]
-
-
-def _packed(name: str, values: Sequence[object]) -> pa.RecordBatch:
-    """Values as rows of Spark's: a column of their bytes."""
-    return pa.record_batch([pa.array(map(pickle.dumps, values), pa.binary())], names=[name])
-
-
-def _numbered(rows: pa.RecordBatch) -> pa.Table:
-    """Rows with a number each: that of the partition in which Spark is to work on it."""
-    numbers = pa.array(range(rows.num_rows), pa.int32())
-    return pa.Table.from_batches([rows.append_column("number", numbers)])
 
 
 def _answer(open_workshop: Callable[[], Workshop], task: ShardTask) -> Settled | Exception:

@@ -16,6 +16,7 @@ from wavedex.files.contract import AnyFiles
 from wavedex.index.core.definition import Definition
 from wavedex.log.manifest import Manifest, SubIndex
 from wavedex.plan.slot_set import slots_of, union
+from wavedex.progress import step, underway
 from wavedex.store.formats import open_shard
 from wavedex.store.part import Part
 
@@ -25,6 +26,17 @@ _OUT_OF_REACH = {errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE, errno.EN
 
 def find_damage(definition: Definition, files: AnyFiles, manifest: Manifest) -> list[str]:
     """What is wrong with a commit; empty where all is well."""
+    with underway(str(files.root), "verify", *_size(manifest)):
+        return _find_damage(definition, files, manifest)
+
+
+def _size(manifest: Manifest) -> tuple[int, int]:
+    """How many rows and bytes there are to read."""
+    subs = manifest.everything.values()
+    return sum(sub.rows for sub in subs), sum(sub.bytes for sub in subs)
+
+
+def _find_damage(definition: Definition, files: AnyFiles, manifest: Manifest) -> list[str]:
     findings = list(definition.layout_findings(manifest))
     seen: set[tuple[str, Part | None]] = set()
     for name, sub in manifest.everything.items():
@@ -35,6 +47,7 @@ def find_damage(definition: Definition, files: AnyFiles, manifest: Manifest) -> 
                 if about not in seen:
                     seen.add(about)
                     findings += _check_part(definition, files, part, shard)
+                    step(str(files.root), part.bytes)
     if not findings and definition.counts_slots:
         findings += _check_counts(definition, files, manifest)
     return findings

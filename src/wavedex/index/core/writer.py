@@ -39,7 +39,8 @@ from wavedex.index.core.surroundings import Surroundings
 from wavedex.log.ledger import Ledger
 from wavedex.log.manifest import OPEN, PREPARE, TOKENS_KEPT, Log, Manifest, SubIndex, Work
 from wavedex.plan import Merge, Operation, State, operation_to_json
-from wavedex.plan.slot_set import Slots, last_of, slots_of
+from wavedex.plan.slot_set import Slots, last_of, slots_of, union
+from wavedex.progress import is_watched, underway
 from wavedex.store.formats import Format, find_format
 from wavedex.store.part import Part
 
@@ -213,7 +214,8 @@ class Writer(Generic[D]):
         with self._keeping_up():
             drafted = self._engine.draft(change, manifest, attempt)
             forecast = self._foretell(manifest, change, drafted)
-            subs, handed = self._engine.run(drafted)
+            with self._underway(manifest, change, drafted):
+                subs, handed = self._engine.run(drafted)
         following = self._following(manifest, change, subs, attempt)
         ledger = replace(
             manifest.ledger,
@@ -249,7 +251,8 @@ class Writer(Generic[D]):
     ) -> None:
         """Tell whoever wants to know of a commit."""
         label, totals = self.definition.slotting.label, change.notes.totals
-        seen, left = (self.definition.view(each).slots for each in (after, before))
+        seen, seen_before = (slots_of(self.definition.view(each).slots) for each in (after, before))
+        had_rows = union(part.shown for sub in before.shown.values() for part in sub.parts)
         publish(
             Committed(
                 path=str(self._files.root),
@@ -258,8 +261,8 @@ class Writer(Generic[D]):
                 rows=sum(change.rows.counts.values()),
                 bytes=written,
                 seconds=time.perf_counter() - begun_s,
-                newest=label(last_of(slots_of(seen))) if seen else "",
-                left=tuple(label(slot) for slot in sorted(slots_of(left) - slots_of(seen))),
+                newest=label(last_of(seen)) if seen else "",
+                left=tuple(label(slot) for slot in sorted((seen_before - seen) & had_rows)),
                 late=totals.get("late", 0),
                 null_keys=totals.get("null_keys", 0),
             )
@@ -318,6 +321,16 @@ class Writer(Generic[D]):
             bytes_a_row(manifest, change.rows),
         )
         return Forecast(rows, size)
+
+    def _underway(
+        self, manifest: Manifest, change: Change, drafted: Drafted
+    ) -> contextlib.AbstractContextManager[None]:
+        """Says how much a change is, where somebody looks at how far it has come."""
+        if not is_watched():
+            return contextlib.nullcontext()
+        rows = self._plan_rows(manifest, change, drafted)
+        size = round(rows * bytes_a_row(manifest, change.rows))
+        return underway(str(self._files.root), change.name, rows, size)
 
     def _plan_rows(self, manifest: Manifest, change: Change, drafted: Drafted) -> int:
         """How many rows a change should write."""
