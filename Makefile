@@ -9,11 +9,11 @@ DEMO_READY := $(VENV)/.ready-for-demo
 # Hundreds of processes are started by the tests, and each would compile the library again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo check rest test nightly lint format types bench bench-quick clean
+.PHONY: help setup demo check rest test nightly lint format types docs bench bench-quick clean
 
 help:
 	@echo "make demo         set up and index a year of real flights"
-	@echo "make check        lint, types, and every test that needs neither Spark nor a server nor much time"
+	@echo "make check        lint, types, and every test that needs no Spark, server, browser or time"
 	@echo "make test         set up and run the tests; make test T=tests/plan runs some"
 	@echo "make rest         the tests that make check leaves out"
 	@echo "make nightly      every test in every combination, many new examples"
@@ -21,6 +21,7 @@ help:
 	@echo "make lint         check style, formatting and the import layers"
 	@echo "make format       format the code"
 	@echo "make types        check the types"
+	@echo "make docs         the pages as a site in build/site, with search and the API"
 	@echo "make bench-quick  a small race against other stores, with checked answers"
 	@echo "make bench        the race at full size, cycles, sweeps, promises, lifetimes, cold windows, and what Spark adds"
 
@@ -58,10 +59,10 @@ define in_memory
 endef
 
 check: lint types
-	$(call in_memory,-m "not spark and not server and not crash and not slow" $(T))
+	$(call in_memory,-m "not spark and not server and not crash and not slow and not browser" $(T))
 
 rest: setup
-	$(call in_memory,-m "spark or server or crash or slow" $(T))
+	$(call in_memory,-m "spark or server or crash or slow or browser" $(T))
 
 test: setup
 	$(call in_memory,$(T))
@@ -82,11 +83,16 @@ format: setup
 types: setup
 	$(BIN)/mypy
 
+docs: setup
+	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
+	@echo "build/site/index.html"
+
 bench-quick: setup
 	$(BIN)/python -m bench --quick
 
 bench: setup
 	$(BIN)/python -m bench
+	$(BIN)/python -m bench.plain
 	$(BIN)/python -m bench.cycles
 	$(BIN)/python -m bench.sweeps
 	$(BIN)/python -m bench.promises

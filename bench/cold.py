@@ -247,7 +247,7 @@ def markdown(report: Result) -> str:
         )
         if killed:
             shown += f"\n\nKilled for want of memory: {', '.join(killed)}."
-        parts.append(f"### {title}\n\n{shown}")
+        parts.append(f"## {title}\n\n{shown}")
     settings = report["settings"]
     size = f"{settings['slots']} slots of {settings['rows']:,} rows, uniform keys"
     return f"Measured on {report['at'][:10]}: {size}.\n\n" + "\n\n".join(parts)

@@ -150,7 +150,7 @@ def markdown(report: Result) -> str:
         for half in ("transition", "preparation"):
             cells += [f"{cycle[f'{half}_{what}']['mean']:.1f}" for what in ("mb", "mb_predicted")]
         rows.append([*cells, f"{cycle['measured_to_predicted']:.2f}"])
-    links = [f"![{about}](pictures/{name})" for name, about in PICTURES.items()]
+    links = [f"![{about}](../pictures/{name})" for name, about in PICTURES.items()]
     return "\n\n".join([table(heads, rows), *links])
 
 

@@ -1,8 +1,8 @@
-"""Fill docs/performance.md from the kept results, and draw its pictures: `python -m bench.page`.
+"""Fill the pages below docs/measured from the kept results, and draw their pictures.
 
-Each block of the page between `<!-- NAME -->` and `<!-- end -->` is made from bench/results. The
-blocks of the race are made here; those of other measurements by their own modules, where there are
-results of theirs.
+`python -m bench.page` does it. Each block of a page between `<!-- NAME -->` and `<!-- end -->` is
+made from bench/results. The blocks of the race are made here; those of other measurements by their
+own modules, where there are results of theirs.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from bench.race.catalogue import WAVES
 from bench.race.standings import COLUMNS, JUDGED, SETTLE, courses, losses, title
 
 ROOT = Path(__file__).parents[1]
-PAGE = ROOT / "docs" / "performance.md"
+PAGES = ROOT / "docs" / "measured"
 PICTURES = ROOT / "docs" / "pictures"
 RESULTS = ROOT / "bench" / "results"
-OTHERS = ("cycles", "sweeps", "promises", "lifetimes", "cold")
+OTHERS = ("cycles", "sweeps", "promises", "lifetimes", "cold", "plain")
 """Modules of this package that have a function `markdown(report)`.
 
 It makes the block of their name. Some have `draw` as well.
@@ -32,20 +32,27 @@ END = "<!-- end -->"
 Report = dict[str, Any]
 
 
-def fill(text: str, name: str, content: str) -> str:
-    """The page with the content of one block replaced."""
+def fill(pages: dict[str, str], name: str, content: str) -> None:
+    """Replace the content of one block, on whichever of the pages it is."""
     begin = f"<!-- {name} -->"
-    head, found, rest = text.partition(begin)
-    _, ended, tail = rest.partition(END)
-    if not (found and ended):
-        raise ValueError(f"the page has no block between {begin} and {END}")
-    return f"{head}{begin}\n\n{content.strip()}\n\n{END}{tail}"
+    for page, text in pages.items():
+        head, found, rest = text.partition(begin)
+        _, ended, tail = rest.partition(END)
+        if found and ended:
+            pages[page] = f"{head}{begin}\n\n{content.strip()}\n\n{END}{tail}"
+            return
+    raise ValueError(f"no page has a block between {begin} and {END}")
+
+
+def read_pages(folder: Path) -> dict[str, str]:
+    """The pages by their names."""
+    return {path.name: path.read_text(encoding="utf-8") for path in sorted(folder.glob("*.md"))}
 
 
 def race_blocks(report: Report, pictures: Sequence[Path]) -> dict[str, str]:
     """What the race has to say, by the names of blocks."""
     shown = "\n\n".join(
-        f"![{path.stem.removeprefix('performance-').replace('-', ' ')}](pictures/{path.name})"
+        f"![{path.stem.removeprefix('performance-').replace('-', ' ')}](../pictures/{path.name})"
         for path in pictures
     )
     return {
@@ -127,31 +134,32 @@ def losses_text(report: Report) -> str:
     return "\n".join(lines)
 
 
-def make_page(text: str, results: Path, pictures: Path) -> str:
-    """The page with every block filled that there are results for; the pictures are drawn."""
+def make_pages(pages: dict[str, str], results: Path, pictures: Path) -> None:
+    """Fill every block that there are results for, and draw the pictures."""
     race = results / "race.json"
     if race.exists():
         report = json.loads(race.read_text())
         for name, content in race_blocks(report, draw(report, pictures)).items():
-            text = fill(text, name, content)
+            fill(pages, name, content)
     for name in OTHERS:
         kept = results / f"{name}.json"
         if kept.exists():
             module, report = import_module(f"bench.{name}"), json.loads(kept.read_text())
-            text = fill(text, name, module.markdown(report))
+            fill(pages, name, module.markdown(report))
             if hasattr(module, "draw"):
                 module.draw(report, pictures)
-    return text
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     parser = argparse.ArgumentParser(prog="python -m bench.page", description=__doc__)
     parser.add_argument("--results", type=Path, default=RESULTS, help="the folder of results")
-    parser.add_argument("--page", type=Path, default=PAGE)
+    parser.add_argument("--pages", type=Path, default=PAGES, help="the folder of pages")
     parser.add_argument("--pictures", type=Path, default=PICTURES)
     chosen = parser.parse_args(arguments)
-    text = make_page(chosen.page.read_text(encoding="utf-8"), chosen.results, chosen.pictures)
-    chosen.page.write_text(text, encoding="utf-8")
+    pages = read_pages(chosen.pages)
+    make_pages(pages, chosen.results, chosen.pictures)
+    for name, text in pages.items():
+        (chosen.pages / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

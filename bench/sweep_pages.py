@@ -49,7 +49,7 @@ def _page(sweep: Result) -> str:
             growth.append(label + [_factor(factors[name]) for name in HEADS])
     return "\n\n".join(
         [
-            f"![How the costs grow with {varied}](pictures/{picture_of(sweep)})",
+            f"![How the costs grow with {varied}](../pictures/{picture_of(sweep)})",
             f"Measured, with {stays}:",
             table(heads, measured),
             "How many times as much as predicted from the first point of the curve:",

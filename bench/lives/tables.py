@@ -22,16 +22,16 @@ def markdown(report: Result) -> str:
     )
     parts = [f"Measured on {report['at'][:10]}: {where}, {machine['system']}; {versions}."]
     if report["papers"]:
-        parts += ["### The papers' experiment", papers(report["papers"])]
+        parts += ["## The papers' experiment", papers(report["papers"])]
     if report["large"]:
-        parts += ["### Ten times as much", papers(report["large"])]
+        parts += ["## Ten times as much", papers(report["large"])]
     if report["sizes"]:
-        parts += ["### Sizes of the sub-indexes", sizes(report["sizes"])]
+        parts += ["## Sizes of the sub-indexes", sizes(report["sizes"])]
     if report["peers"]:
-        parts += ["### Beside ClickHouse", peers(report["peers"])]
+        parts += ["## Beside ClickHouse", peers(report["peers"])]
     if report["pairs"]:
-        parts += ["### Probes", pairs(report["pairs"]), retractions(report["retractions"])]
-    parts += ["### Targets", shown(report["targets"])]
+        parts += ["## Probes", pairs(report["pairs"]), retractions(report["retractions"])]
+    parts += ["## Targets", shown(report["targets"])]
     return "\n\n".join(parts)
 
 

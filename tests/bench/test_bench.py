@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import json
 import os
+import shutil
 import sys
 import tempfile
 from pathlib import Path
@@ -164,12 +165,13 @@ def small_report():
 
 
 def test_the_page_is_filled_from_a_report_and_says_where_we_lose(tmp_path):
-    from bench.page import PAGE, main
+    from bench.page import PAGES, main
 
-    page, pictures = tmp_path / "page.md", tmp_path / "pictures"
-    page.write_text(PAGE.read_text(encoding="utf-8"), encoding="utf-8")
+    pages, pictures = tmp_path / "pages", tmp_path / "pictures"
+    shutil.copytree(PAGES, pages)
+    page = pages / "race.md"
     (tmp_path / "race.json").write_text(json.dumps(small_report()))
-    where = ["--results", tmp_path, "--page", page, "--pictures", pictures]
+    where = ["--results", tmp_path, "--pages", pages, "--pictures", pictures]
     main(list(map(str, where)))
     text = page.read_text(encoding="utf-8")
     assert "| duckdb | 900 (1,800) [90.0x] |" in text
@@ -180,7 +182,7 @@ def test_the_page_is_filled_from_a_report_and_says_where_we_lose(tmp_path):
     assert "bytes by wchar" in text
     assert "Left out: lmdb" in text
     drawn = {path.name: path.read_bytes() for path in pictures.iterdir()}
-    assert all(f"(pictures/{name})" in text for name in drawn)
+    assert all(f"(../pictures/{name})" in text for name in drawn)
     assert all(b"rata-runs" in svg for svg in drawn.values())
     main(list(map(str, where)))
     assert page.read_text(encoding="utf-8") == text
@@ -188,13 +190,15 @@ def test_the_page_is_filled_from_a_report_and_says_where_we_lose(tmp_path):
 
 
 def test_the_page_has_a_block_for_everything_that_fills_one():
-    from bench.page import OTHERS, PAGE, fill, race_blocks
+    from bench.page import OTHERS, PAGES, fill, race_blocks, read_pages
 
-    text = PAGE.read_text(encoding="utf-8")
+    pages = read_pages(PAGES)
     for name in (*race_blocks(small_report(), []), *OTHERS):
-        assert f"<!-- {name} -->\n\nsomething\n\n<!-- end -->" in fill(text, name, "something")
-    with pytest.raises(ValueError, match="no block"):
-        fill(text, "nothing", "something")
+        fill(pages, name, f"something of {name}")
+        filled = f"<!-- {name} -->\n\nsomething of {name}\n\n<!-- end -->"
+        assert any(filled in text for text in pages.values())
+    with pytest.raises(ValueError, match="no page has a block"):
+        fill(pages, "nothing", "something")
 
 
 def test_records_of_key_value_stores_are_the_rows_that_were_packed():

@@ -153,7 +153,7 @@ def test_growth_is_measured_next_to_its_prediction(tmp_path, capsys):
 
 def assert_pictures_are_those_of_the_page(draw, report, page, folder, count):
     paths = draw(report, folder / "pictures")
-    assert [f"pictures/{path.name}" for path in paths] == re.findall(r"\]\((.*?)\)", page)
+    assert [f"../pictures/{path.name}" for path in paths] == re.findall(r"\]\((.*?)\)", page)
     assert len(paths) == count
     again = draw(report, folder / "again")
     assert [path.read_bytes() for path in paths] == [path.read_bytes() for path in again]
