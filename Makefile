@@ -9,7 +9,7 @@ DEMO_READY := $(VENV)/.ready-for-demo
 # Hundreds of processes are started by the tests, and each would compile the library again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help setup demo check rest test nightly lint format types docs bench bench-quick clean
+.PHONY: help setup demo check rest test nightly lint format types docs newcomer bench bench-quick clean
 
 help:
 	@echo "make demo         set up and index a year of real flights"
@@ -22,6 +22,7 @@ help:
 	@echo "make format       format the code"
 	@echo "make types        check the types"
 	@echo "make docs         the pages as a site in build/site, with search and the API"
+	@echo "make newcomer     what README and pages say, in a new environment, in order"
 	@echo "make bench-quick  a small race against other stores, with checked answers"
 	@echo "make bench        the race at full size, cycles, sweeps, promises, lifetimes, cold windows, and what Spark adds"
 
@@ -86,6 +87,9 @@ types: setup
 docs: setup
 	$(BIN)/python -m sphinx -W --keep-going -q -b html docs build/site
 	@echo "build/site/index.html"
+
+newcomer:
+	$(PYTHON) tests/newcomer.py
 
 bench-quick: setup
 	$(BIN)/python -m bench --quick
