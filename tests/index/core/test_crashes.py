@@ -39,6 +39,30 @@ def test_a_crash_in_an_append_leaves_the_old_window_or_the_new_one(tmp_path, sch
     assert changes > 8
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+@pytest.mark.parametrize("prepare", ["background", "later"])
+@pytest.mark.parametrize(("update", "disk"), in_turn(DISKS, TECHNIQUES))
+def test_a_crash_while_work_is_done_ahead_leaves_the_old_window_or_the_new_one(
+    tmp_path, update, disk, prepare
+):
+    """The thread goes down with the machine, and so does who does later what is owed."""
+    oracle = make(tmp_path / "origin", "rata", update, range(1, WINDOW + 4))
+    old = oracle.rows()
+    following = rows_of(WINDOW + 4)
+    oracle.append(following, WINDOW + 4)
+
+    def act(index: wx.WaveIndex) -> None:
+        index.append(table(following), prepare=prepare)
+        if prepare == "later":
+            index.prepare()
+        index.close()
+        if getattr(index.storage, "is_down", False):
+            raise Crash
+
+    changes = crash_everywhere(tmp_path, DISKS[disk], act, old, oracle.rows())
+    assert changes > 8
+
+
 @pytest.mark.parametrize(("update", "disk"), in_turn(DISKS, TECHNIQUES))
 def test_a_crash_in_an_append_of_several_slots_leaves_the_old_window_or_the_new_one(
     tmp_path, update, disk
