@@ -88,9 +88,7 @@ def measure_sums(
     return in_turns(calls)
 
 
-def measure_probes(
-    plain: wx.WaveIndex, declared: wx.WaveIndex, rivals: dict[str, Contestant], work: Workload
-) -> Results:
+def measure_probes(plain: wx.WaveIndex, rivals: dict[str, Contestant], work: Workload) -> Results:
     """Single probes, as Arrow tables, in microseconds."""
     calls = {"probe": plain.probe, "lmdb": rivals["lmdb"].probe}
     keys = work.probes[:PROBES]
@@ -126,6 +124,8 @@ def measure_appends(
     newest = more[-1]
     found = idx.scan(since=first_slot() + idx.definition.window + len(more) - 1, columns=["units"])
     expect(found.read_all().num_rows == newest.num_rows, "append")
+    for name, rival in rivals.items():
+        expect(rival.count_rows() == len(idx), f"rows of {name} after its appends")
     return {name: spread(values) for name, values in laps.items()}
 
 
@@ -159,7 +159,7 @@ def run(window: int, rows: int, folder: Path) -> dict[str, Results]:
         declared.append(slot, prepare="now")
     results = {
         "grouped sum, ms": measure_sums(plain, declared, rivals, full),
-        "probe, µs": measure_probes(plain, declared, rivals, full),
+        "probe, µs": measure_probes(plain, rivals, full),
         "append, ms": measure_appends(plain, rivals, work.slots[window:]),
         "import, ms": measure_imports(),
     }

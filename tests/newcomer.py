@@ -9,7 +9,6 @@ that fails. Nothing of the checkout but its text is used.
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -17,13 +16,13 @@ import tempfile
 import time
 from pathlib import Path
 
-ROOT = Path(__file__).parents[1]
+from kit.pages import README, commands, examples_of, name_of, shelved
+from kit.paths import ROOT
+
 EXTRAS = "spark,demo"
 """Those that the README and the pages name."""
 NAMED_BY_PAGES = ["pandas>=2.2,<3", "polars"]
 """What pages import beside what comes with the project."""
-_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
-_PAGE = re.compile(r"\]\(([\w/-]+\.md)\)")
 
 
 def say(text: str) -> None:
@@ -66,31 +65,22 @@ class Newcomer:
 
     def read(self, page: Path) -> None:
         """Do what a page says, in an empty folder."""
-        text = page.read_text(encoding="utf-8")
-        examples = "\n".join(_PYTHON.findall(text))
-        commands = re.findall(r"^wavedex .*$", text, re.MULTILINE) if page.parent == ROOT else []
-        if not examples and not commands:
+        examples = examples_of(page)
+        if not examples:
             return
-        say(str(page.relative_to(ROOT)))
+        say(name_of(page))
         folder = Path(tempfile.mkdtemp(dir=self.home))
-        if examples:
-            self.do([str(self.python), "-"], folder, examples)
-        for command in commands:
+        self.do([str(self.python), "-"], folder, examples)
+        for command in commands() if page == README else []:
             self.do(["bash", "-ec", command], folder)
         shutil.rmtree(folder)
-
-
-def shelved() -> list[Path]:
-    """The pages in the order of their shelves."""
-    shelves = (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
-    return [ROOT / "docs" / name for name in _PAGE.findall(shelves)]
 
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as home:
         newcomer = Newcomer(Path(home))
         newcomer.install()
-        for page in (ROOT / "README.md", *shelved()):
+        for page in (README, *shelved()):
             newcomer.read(page)
     say("All of it works.")
 

@@ -84,3 +84,16 @@ def test_an_estimate_that_was_too_low_waits_for_the_end(seen: list[Progress]) ->
     with progress.underway("here", "append", 10, 100):
         progress.step("here", 500)
     assert [each.share for each in seen] == [0, 0.99, 1]
+
+
+def test_a_watcher_that_fails_disturbs_nobody(
+    index: wx.WaveIndex, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fail(each: Progress) -> None:
+        raise RuntimeError("nobody looks")
+
+    stop = progress.watch(fail)
+    index.append(rows(1))
+    stop()
+    assert len(index) == ROWS
+    assert "A watcher failed at append" in caplog.text

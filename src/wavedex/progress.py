@@ -22,6 +22,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from wavedex.events import LOGGER
+
 
 @dataclass(frozen=True)
 class Progress:
@@ -59,8 +61,8 @@ _NEARLY = 0.99
 def watch(callback: Watcher) -> Callable[[], None]:
     """Have a function called with every step of the work of this process.
 
-    It is called in the thread that works, so it had better be quick. Returns a function that ends
-    it.
+    It is called in the thread that works, so it had better be quick. What it raises is logged and
+    disturbs nobody. Returns a function that ends it.
     """
     token = object()
     _WATCHERS[token] = callback
@@ -82,7 +84,8 @@ def underway(path: str, doing: str, rows: int, total: int) -> Iterator[None]:
     try:
         yield
     finally:
-        _UNDERWAY.pop(path, None)
+        if _UNDERWAY.get(path) is work:
+            del _UNDERWAY[path]
     work.tell(1.0)
 
 
@@ -110,11 +113,13 @@ class _Work:
     def step(self, count: int) -> None:
         with self._guard:
             self._done += count
-            share = min(_NEARLY, self._done / self._total)
-        self.tell(share)
+            self.tell(min(_NEARLY, self._done / self._total))
 
     def tell(self, share: float) -> None:
         seconds = time.monotonic() - self._begun_s
         progress = Progress(self._path, self._doing, self._rows, share, seconds)
         for callback in [*_WATCHERS.values()]:
-            callback(progress)
+            try:
+                callback(progress)
+            except Exception:
+                LOGGER.exception("A watcher failed at %s of %s", self._doing, self._path)

@@ -181,7 +181,7 @@ def on_a_terminal(*args):
         stdin=its,
         stdout=its,
         stderr=its,
-        env={**os.environ, "COLUMNS": "160", "TERM": "xterm"},
+        env={**os.environ, "COLUMNS": "110", "TERM": "xterm"},
     )
     os.close(its)
     shown = b""

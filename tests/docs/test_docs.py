@@ -17,23 +17,14 @@ from types import ModuleType
 
 import pytest
 
+from kit.pages import commands, examples_of, name_of
 from kit.paths import ROOT
 
 PAGES = sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
 PICTURE_BYTES_MAX = 60_000
 
-_PYTHON = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _FENCED = re.compile(r"^```.*?^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
-
-
-def name_of(page: Path) -> str:
-    return str(page.relative_to(ROOT))
-
-
-def examples_of(page: Path) -> str:
-    """The examples of a page, which follow one another."""
-    return "\n".join(_PYTHON.findall(page.read_text(encoding="utf-8")))
 
 
 def load(name: str) -> ModuleType:
@@ -98,7 +89,7 @@ def test_the_examples_of_the_pages_with_spark_run(tmp_path):
 
 def test_the_readme_is_a_door():
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    assert _PYTHON.search(readme)
+    assert examples_of(ROOT / "README.md")
     assert len(readme.split()) <= 520
 
 
@@ -107,9 +98,8 @@ def test_the_readme_runs_in_order_as_it_stands(tmp_path):
     """The example, and then the commands, on the files that the example has made."""
     readme = ROOT / "README.md"
     run_code(examples_of(readme), tmp_path)
-    commands = re.findall(r"^wavedex .*$", readme.read_text(encoding="utf-8"), re.MULTILINE)
-    assert len(commands) >= 4
-    for command in commands:
+    assert len(commands()) >= 4
+    for command in commands():
         done = subprocess.run(
             ["bash", "-ec", command],
             cwd=tmp_path,

@@ -26,7 +26,7 @@ import pyarrow.types as pt
 from wavedex.cli.guesses import guess_times, guess_types
 from wavedex.errors import Unreadable
 from wavedex.index.core.arrival import is_instant, is_local, to_instants
-from wavedex.progress import is_watched, step, underway
+from wavedex.progress import step, underway
 from wavedex.rows import compute as pc
 
 BLOCK_BYTES = 1 << 24
@@ -66,6 +66,8 @@ _BEGINNINGS = {
 }
 """How content begins that is not CSV."""
 _TEXTS = (FileKind.csv, FileKind.json)
+_PACKED = {".gz": "gzip", ".bz2": "bz2", ".zst": "zstd", ".lz4": "lz4"}
+"""How text is compressed in a file whose name ends so."""
 
 
 @dataclass(frozen=True)
@@ -85,12 +87,9 @@ class Source:
         """A stream of its bytes. Text that is compressed is read as text."""
         if not isinstance(self.content, Path):
             return pa.BufferReader(self.content)
-        compression = "detect" if self.is_text else None
-        if not is_watched():
-            return pa.input_stream(self.content, compression=compression)
         stream = pa.PythonFile(_Told(self.content, self.name), "r")
-        is_packed = self.is_text and self.content.suffix.lower() == ".gz"
-        return pa.CompressedInputStream(stream, "gzip") if is_packed else stream
+        codec = _PACKED.get(self.content.suffix.lower()) if self.is_text else None
+        return stream if codec is None else pa.CompressedInputStream(stream, codec)
 
     @property
     def bytes(self) -> int:

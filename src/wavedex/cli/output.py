@@ -135,6 +135,7 @@ def working(text: str) -> Iterator[None]:
     from rich.markup import escape
     from rich.progress import BarColumn, SpinnerColumn, TextColumn, TimeElapsedColumn
     from rich.progress import Progress as Bars
+    from rich.table import Column
 
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -142,12 +143,13 @@ def working(text: str) -> Iterator[None]:
         return
     columns = (
         SpinnerColumn(),
-        TextColumn("{task.description}"),
+        # A long path gives way to the figures.
+        TextColumn("{task.description}", table_column=Column(ratio=1, no_wrap=True)),
         BarColumn(bar_width=20),
         TextColumn("{task.fields[figures]}"),
         TimeElapsedColumn(),
     )
-    with Bars(*columns, console=console, transient=True) as bars:
+    with Bars(*columns, console=console, transient=True, expand=True) as bars:
         bar = bars.add_task(escape(printable(text)), total=None, figures="")
         stop = watch(
             lambda progress: bars.update(

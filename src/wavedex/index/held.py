@@ -321,7 +321,7 @@ class Held(Readable, Generic[D]):
                 self._writer.sweep(PATIENCE_S)
                 return removed
 
-        return self._writer.carry_out(clear, manner_of(wait))
+        return self._writer.ahead.carry_out(clear, manner_of(wait))
 
     def prepare(self, *, wait: Any = None) -> bool:
         """Do the preparation that was left for later, or that a crash or a full disk left undone.
@@ -333,13 +333,13 @@ class Held(Readable, Generic[D]):
             with self._writer.writing() as manifest:
                 return self._writer.prepare(manifest).commit != manifest.commit
 
-        return self._writer.carry_out(work_ahead, manner_of(wait))
+        return self._writer.ahead.carry_out(work_ahead, manner_of(wait))
 
     def _write(self, writer: Writer[Any], call: Callable[[], T], manner: Manner) -> T:
         """Make a call that writes, with a writer that may be another's than this index's own."""
-        self._writer.settle()
+        self._writer.ahead.settle()
         self._let_go()
-        return writer.carry_out(call, manner)
+        return writer.ahead.carry_out(call, manner)
 
     def slot_number(self, slot: Any) -> int:
         """The number of the slot that a number, a date or a datetime means. Raises BadTime."""
@@ -371,7 +371,7 @@ class Held(Readable, Generic[D]):
 
         It is opened again when it is used again.
         """
-        self._writer.settle()
+        self._writer.ahead.settle()
         self._cached = None
 
     def __enter__(self) -> Self:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime as dt
-import threading
 import time
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -33,9 +32,9 @@ from wavedex.files.contract import AnyFiles
 from wavedex.files.names import DATA, LOCK, LOG, STAGED, base_of
 from wavedex.index.core.arrival import nothing
 from wavedex.index.core.definition import Definition, owed_by
-from wavedex.index.core.manner import BACKGROUND, NOW, Manner
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.surroundings import Surroundings
+from wavedex.index.core.work_ahead import WorkAhead
 from wavedex.log.ledger import Ledger
 from wavedex.log.manifest import OPEN, PREPARE, TOKENS_KEPT, Log, Manifest, SubIndex, Work
 from wavedex.plan import Merge, Operation, State, operation_to_json
@@ -66,18 +65,8 @@ PATIENCE_S = 2.0
 A server notices a while later that a reader has left.
 """
 
-T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 D = TypeVar("D", bound=Definition)
-
-
-class _Call(threading.local):
-    """What a thread said when it began to write, so that another's write is not done its way."""
-
-    defers = False
-    """Whether what is owed afterwards may be done later."""
-    owes = False
-    """Whether anything is owed."""
 
 
 class Writer(Generic[D]):
@@ -89,8 +78,7 @@ class Writer(Generic[D]):
         self._surroundings = surroundings
         self._log = Log(files)
         self._commit = -1
-        self._call = _Call()
-        self._ahead: threading.Thread | None = None
+        self.ahead = WorkAhead(self._finish_alone)
         self.use(created)
 
     def use(self, definition: D) -> None:
@@ -112,39 +100,6 @@ class Writer(Generic[D]):
     def settings(self) -> dict[str, Any]:
         """What a manifest must hold of the present definition, beside what `index.json` holds."""
         return self._created.settings_for(self.definition)
-
-    def carry_out(self, call: Callable[[], T], manner: Manner) -> T:
-        """Make a call that writes: wait for who is in its way, and see to what it then owes.
-
-        REQUIRES: where it raises ConcurrentWrite, it has changed nothing.
-        """
-        self.settle()
-        self._call.defers, self._call.owes = manner.prepare != NOW, False
-        try:
-            found = manner.patiently(call)
-        finally:
-            self._call.defers = False
-        if self._call.owes and manner.prepare == BACKGROUND:
-            self._work_ahead()
-        return found
-
-    def settle(self) -> None:
-        """Wait until no thread of this writer's is working ahead."""
-        if (ahead := self._ahead) is not None:
-            ahead.join()
-
-    def _work_ahead(self) -> None:
-        """Do what is owed on a thread of its own, for which the next write waits.
-
-        So does the process before it ends. Where there is no thread to be had, it is done here.
-        """
-        ahead = threading.Thread(target=self._finish_alone, name="wavedex preparation")
-        try:
-            ahead.start()
-        except RuntimeError:
-            self._finish_alone()
-        else:
-            self._ahead = ahead
 
     def _finish_alone(self) -> None:
         """Do what is owed, where nobody waits for it. What fails stays owed to the next write."""
@@ -214,7 +169,7 @@ class Writer(Generic[D]):
         with self._keeping_up():
             drafted = self._engine.draft(change, manifest, attempt)
             forecast = self._foretell(manifest, change, drafted)
-            with self._underway(manifest, change, drafted):
+            with underway(str(self._files.root), change.name, forecast.rows, forecast.bytes):
                 subs, handed = self._engine.run(drafted)
         following = self._following(manifest, change, subs, attempt)
         ledger = replace(
@@ -309,8 +264,8 @@ class Writer(Generic[D]):
         return Ledger()
 
     def _foretell(self, manifest: Manifest, change: Change, drafted: Drafted) -> Forecast:
-        """What a change should write, from its drafts."""
-        if change.name not in WORK_RECORDED:
+        """What a change should write, from its drafts, where anybody wants to know."""
+        if change.name not in WORK_RECORDED and not is_watched():
             return Forecast(0, 0)
         rows = self._plan_rows(manifest, change, drafted)
         size = bytes_to_write(
@@ -321,16 +276,6 @@ class Writer(Generic[D]):
             bytes_a_row(manifest, change.rows),
         )
         return Forecast(rows, size)
-
-    def _underway(
-        self, manifest: Manifest, change: Change, drafted: Drafted
-    ) -> contextlib.AbstractContextManager[None]:
-        """Says how much a change is, where somebody looks at how far it has come."""
-        if not is_watched():
-            return contextlib.nullcontext()
-        rows = self._plan_rows(manifest, change, drafted)
-        size = round(rows * bytes_a_row(manifest, change.rows))
-        return underway(str(self._files.root), change.name, rows, size)
 
     def _plan_rows(self, manifest: Manifest, change: Change, drafted: Drafted) -> int:
         """How many rows a change should write."""
@@ -427,8 +372,7 @@ class Writer(Generic[D]):
 
         Where that is to be done later, it is only noted; not where what is over must be gone.
         """
-        if self._call.defers and not self.definition.forgets:
-            self._call.owes = True
+        if not self.definition.forgets and self.ahead.put_off():
             return
         try:
             self._forget(self.prepare(manifest))
