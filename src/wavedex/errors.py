@@ -214,6 +214,10 @@ class CommitGone(WavedexError):
     """A commit that was asked for is not kept any more, or was never there."""
 
 
+class BadPosition(WavedexError):
+    """Changes were asked for from where no stream has been."""
+
+
 class BadSource(WavedexError):
     """Spark cannot read the source of a pipeline, or run its query."""
 

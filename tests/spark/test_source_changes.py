@@ -15,6 +15,8 @@ from pyspark.errors import StreamingQueryException
 from pyspark.sql import SparkSession
 
 import wavedex as wx
+from kit import life_rows
+from kit.folding import bag_of, check_order
 from kit.spark_rows import SCHEMA, collected, create, rows, scanned
 from wavedex.log.manifest import Log
 from wavedex.testing.oracle import same_rows
@@ -26,9 +28,7 @@ class Follower:
     It is run as often as one likes from one checkpoint.
     """
 
-    def __init__(
-        self, spark: SparkSession, index: wx.WaveIndex, folder: Path, **options: str
-    ) -> None:
+    def __init__(self, spark: SparkSession, index: Any, folder: Path, **options: str) -> None:
         self.spark = spark
         self.index = index
         self.folder = folder
@@ -55,7 +55,7 @@ class Follower:
         counts: Counter[tuple[Any, ...]] = Counter()
         for row in self.seen():
             change = row.pop("_change")
-            del row["_commit"]
+            del row["_at"], row["_commit"]
             counts[tuple(row.values())] += change
         assert all(count >= 0 for count in counts.values())
         return +counts
@@ -84,7 +84,7 @@ def test_changes_in_batch_are_those_that_the_index_tells(spark, tmp_path, update
         asked = {"since_commit": since, "until_commit": until}
         options = {name: str(number) for name, number in asked.items() if number is not None}
         frame = spark.read.format("wavedex").options(changes="true", **options).load(index.path)
-        assert frame.columns == ["k", "t", "v", "_change", "_commit"]
+        assert frame.columns == ["k", "t", "v", "_change", "_at", "_commit"]
         expected = index.changes(since, until).read_all().to_pylist()
         assert same_rows(collected(frame), expected), asked
 
@@ -110,6 +110,43 @@ def test_a_stream_of_changes_adds_up_to_the_window_however_often_it_is_started(
     index.feed(rows(11, 12), stream="s", number=1, delay=0)
     follower.run()
     assert follower.window() == held(index)
+
+
+def test_a_batch_of_a_stream_stands_for_its_commit_in_options_too(spark, tmp_path):
+    index = create(tmp_path / "i.wx", keep_commits=99)
+    for number in range(3):
+        index.feed(rows(number + 1), stream="s", number=number, delay=0)
+    frame = spark.read.format("wavedex").options(changes="true", since_commit="s:0")
+    expected = index.changes(("s", 0)).read_all().to_pylist()
+    assert expected
+    assert same_rows(collected(frame.load(index.path)), expected)
+    with pytest.raises(Exception, match="The option since_commit is 's:x'"):
+        frame.option("since_commit", "s:x").load(index.path).collect()
+
+
+def refreshed(life: wx.LifetimeIndex, now: int) -> None:
+    """A refresh with a late row, and a row that gets another end, one that is retracted."""
+    late = [{"k": 1, "b": now - 3, "e": now + 9, "v": "late"}]
+    life.update(now, life_rows.table([*life_rows.rows_at(now), *late]))
+    held = {"k": 1, "b": now - 3, "e": now + 12, "v": "late"}
+    life.prolong(now, life_rows.table([held]))
+    life.retract(now, life_rows.table([{**held}]))
+
+
+def test_a_stream_of_changes_of_a_lifetime_index_adds_up_to_what_lives(spark, tmp_path):
+    life_rows.make(tmp_path / "x", "rebuild", keep_commits=99)
+    life = wx.open(tmp_path / "x")
+    follower = Follower(spark, life, tmp_path)
+    for now in (24, 26, 30):
+        follower.run()
+        assert follower.window() == bag_of(scanned(life))
+        refreshed(life, now)
+    follower.run()
+    assert follower.window() == bag_of(scanned(life))
+    told = life.changes(0).read_all()
+    check_order(told)
+    frame = spark.read.format("wavedex").options(changes="true", since_commit="0").load(life.path)
+    assert same_rows(collected(frame), told.to_pylist())
 
 
 def test_a_stream_may_begin_with_what_comes_next(spark, tmp_path):

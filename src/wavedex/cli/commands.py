@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 import wavedex
 from wavedex.cli import (
     append,
+    changes,
     create,
     erase,
     inspect,
@@ -110,6 +111,7 @@ for module in (
     run,
     probe,
     scan,
+    changes,
     inspect,
     plan,
     verify,

@@ -1,7 +1,7 @@
 """Rows on standard output: a table for people, JSON lines, CSV, or an Arrow stream.
 
-All but the table are written batch by batch as they are read. The table shows the first rows and
-counts the others. No format ever holds more than a batch.
+All but the table are written batch by batch as they are read, and at once. The table shows the
+first rows and counts the others. No format ever holds more than a batch.
 """
 
 from __future__ import annotations
@@ -62,6 +62,7 @@ def _write_json(reader: pa.RecordBatchReader, out: Any) -> None:
             json_text(dict(zip(names, row, strict=True))) for row in zip(*columns, strict=True)
         ]
         out.write(("\n".join(lines) + "\n").encode(errors="replace"))
+        out.flush()
 
 
 def _write_csv(reader: pa.RecordBatchReader, out: Any) -> None:
@@ -74,12 +75,14 @@ def _write_csv(reader: pa.RecordBatchReader, out: Any) -> None:
         for batch in _slices(reader):
             columns = [csv_column(column) for column in batch.columns]
             writer.write_batch(pa.RecordBatch.from_arrays(columns, schema=schema))
+            out.flush()
 
 
 def _write_arrow(reader: pa.RecordBatchReader, out: Any) -> None:
     with pa.ipc.new_stream(out, reader.schema) as writer:
         for batch in reader:
             writer.write_batch(batch)
+            out.flush()
 
 
 def _write_table(reader: pa.RecordBatchReader, limit: int) -> None:

@@ -48,6 +48,11 @@ def ledger_stem(commit: int, token: str) -> str:
     return f"{DATA}/{stem_prefix(commit, token)}-ledger"
 
 
+def told_name(commit: int, token: str) -> str:
+    """The file of the rows of which the parts of a commit do not tell."""
+    return f"{DATA}/{stem_prefix(commit, token)}-0.told"
+
+
 def brought_stem(stem: str, shard: int) -> str:
     """How the names of the files of a part from a task begin. `stem` is that of the task."""
     return f"{stem}-{shard:05d}"

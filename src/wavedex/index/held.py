@@ -26,6 +26,7 @@ from wavedex.errors import (
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import DEFINITION, LOG, manifest_name
 from wavedex.index import erasure as erasing
+from wavedex.index.core.changes import ChangeFeed, Changes, Position
 from wavedex.index.core.creation import create_at, forgetting, open_at
 from wavedex.index.core.definition import Definition, changed_since
 from wavedex.index.core.delivery import Offer
@@ -53,6 +54,7 @@ class Held(Readable, Generic[D]):
     snapshot_kind: ClassVar[type[Snapshot]] = Snapshot
     definition_kind: ClassVar[type[Definition]]
     writer_kind: ClassVar[type[Writer[Any]]]
+    changes_kind: ClassVar[Changes[Any]]
 
     def __init__(
         self, files: AnyFiles, definition: D, surroundings: Surroundings, check: bool = False
@@ -118,6 +120,35 @@ class Held(Readable, Generic[D]):
         return cls(files, cast(D, definition), around, check)
 
     # -- reading --------------------------------------------------------------------------------
+
+    def changes(
+        self, since_commit: Position | None, until_commit: Position | None = None
+    ) -> pa.RecordBatchReader:
+        """The rows that came and went after one commit and up to another, as they did.
+
+        Up to the newest, if `until_commit` is not given. Each row has the columns of the schema and
+        three more. `_change` is +1 for a row that came and -1 for one that went. `_at` is when: in
+        a wave index, when the slot that came was over; in a lifetime index, when the row was
+        inserted, ended, or was given another end. `_commit` is the commit that brought it.
+
+        Rows are in the order of `_at`, those that went before those that came, and `_at` never goes
+        backwards from one commit to the next.
+
+        Instead of a commit, `("orders", 17)` means the one that took batch 17 of the stream. From
+        None on, all that `until_commit` has came. Backwards, from a later commit to an earlier one,
+        there is nothing. Raises CommitGone where one of the two, or a commit between, is not kept
+        any more (see `keep_commits` of `create`) or was never there; BadPosition where no stream
+        has been.
+        """
+        check_roots(self._files, self._definition.slotting, self._log.latest())
+        feed = self.change_feed
+        batches = feed.read(feed.find(since_commit, until_commit))
+        return pa.RecordBatchReader.from_batches(feed.schema, batches)
+
+    @property
+    def change_feed(self) -> ChangeFeed[D]:
+        """What finds and reads changes, in two steps. Raises BadDefinition."""
+        return ChangeFeed(self._files, self._definition, self.changes_kind, self._checked)
 
     def snapshot(self, commit: int | None = None) -> Snapshot:
         """The window as the newest commit has it, or an earlier one. It does not change while held.

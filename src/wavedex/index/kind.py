@@ -47,8 +47,6 @@ class Kind(ABC):
     """What users hold."""
     has_watermark: ClassVar[bool]
     """Whether rows of a stream can come too late."""
-    has_changes: ClassVar[bool]
-    """Whether it can be asked what came and went from commit to commit."""
     can_shorten: ClassVar[bool]
     """Whether it can be read as if its windows were shorter."""
     checked_first: ClassVar[tuple[str, ...]]

@@ -18,6 +18,7 @@ from wavedex.errors import (
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import (
     base_of,
+    check_part_file,
     commit_of,
 )
 from wavedex.log.codec import (
@@ -37,6 +38,7 @@ from wavedex.log.codec import (
 from wavedex.log.journal import Journal
 from wavedex.log.ledger import Ledger
 from wavedex.log.progress import SOURCES, Sources
+from wavedex.log.told import Told
 from wavedex.plan.slot_set import NO_SLOTS, slots_from_json, slots_to_json, union
 from wavedex.store.part import Part, Slots, check_claims
 
@@ -121,6 +123,10 @@ class Work(NamedTuple):
 
 
 _SUB_INDEX = Codec(SubIndex.to_json, SubIndex.from_json)
+_FILE = Codec(
+    lambda ref: [ref.name, ref.bytes, ref.checksum],
+    lambda data: FileRef(check_part_file(data[0]), int(data[1]), str(data[2])),
+)
 _LEDGER = Codec(fields_to_json, lambda data: Ledger(**fields_from_json(Ledger, data)))
 
 
@@ -169,6 +175,8 @@ class Manifest:
     """
     definition: str = kept(default="")
     """The checksum of what the index was created as."""
+    told: FileRef | None = kept(maybe(_FILE), default=None)
+    """The rows that came or went with this commit and of which its parts do not tell."""
 
     def follows(self, other: Manifest) -> bool | None:
         """Whether it is another manifest, or came to be on top of it.
@@ -217,7 +225,10 @@ class Manifest:
         """Every file that it names."""
         subs = self.everything.values()
         data = {ref.name: ref for sub in subs for part in sub.parts for ref in part.all_files}
-        return {**data, **{each.file.name: each.file for each in self.ledger.segments}}
+        others = [each.file for each in self.ledger.segments]
+        if self.told is not None:
+            others.append(self.told)
+        return {**data, **{ref.name: ref for ref in others}}
 
     @property
     def rows(self) -> Mapping[int, int]:
@@ -306,10 +317,13 @@ class Notes:
     """The oldest commit that may be kept from then on."""
     own: Mapping[str, Any] | None = None
     """What only the kind of index knows."""
+    told: Told | None = None
+    """The rows that come or go and of which the parts will not tell."""
 
 
 def _as_of_now(body: dict[str, Any]) -> dict[str, Any]:
-    """What an index of format 5 has in its manifests, as they are written now."""
+    """What an index of format 5 or 6 has in its manifests, as they are written now."""
+    body = {"told": None, **body}  # new with format 7
     if "own" in body:
         return body
     ledger = {name: body[name] for name in ("delivered", "rows")}

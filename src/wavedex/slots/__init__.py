@@ -1,7 +1,7 @@
 """Time to slot numbers and back: counted, measured, read off a calendar, or named by their ends."""
 
 from wavedex.slots.calendar import Calendar
-from wavedex.slots.contract import Ordinals, Slotting, distinct, ordinals
+from wavedex.slots.contract import Ordinals, Slotting, distinct, from_ordinals, ordinals
 from wavedex.slots.ends import Ends
 from wavedex.slots.named import NamedSlots
 from wavedex.slots.numbers import Numbers
@@ -20,6 +20,7 @@ __all__ = [
     "distinct",
     "duration_ns",
     "from_json",
+    "from_ordinals",
     "ordinals",
     "slotting",
 ]

@@ -201,6 +201,22 @@ def ordinals(array: pa.Array | pa.ChunkedArray) -> Ordinals:
     return numbers[longs.offset : longs.offset + len(longs)]
 
 
+def from_ordinals(values: Ordinals, kind: pa.DataType) -> pa.Array:
+    """Return a time column of ordinals. Those that the type cannot reach become its first or last.
+
+    >>> from_ordinals(np.array([2]), pa.date32())
+    <pyarrow.lib.Date32Array object at ...>
+    [
+      1970-01-03
+    ]
+    """
+    sign = "u" if pa.types.is_unsigned_integer(kind) else "i"
+    plain = np.dtype(f"{sign}{kind.bit_width // 8}")
+    reach = np.iinfo(plain)
+    numbers = values.clip(max(reach.min, ORDINAL_MIN), min(reach.max, ORDINAL_MAX)).astype(plain)
+    return pa.Array.from_buffers(kind, len(numbers), [None, pa.py_buffer(numbers)])
+
+
 def count_from(values: Ordinals, origin: int, every: int) -> Ordinals:
     """Return floor((values - origin) / every), with no step that could wrap."""
     whole, rest = divmod(origin, every)

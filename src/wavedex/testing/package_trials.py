@@ -261,7 +261,7 @@ def check_changes(path: Path, **how: Any) -> None:
     before = index.snapshot().commit
     late = [row for _ in range(3) for row in rows_of(2, late=True)]
     index.amend(table(late))
-    changes = index.changes(before).read_all().drop_columns(["_commit"]).to_pylist()
+    changes = index.changes(before).read_all().drop_columns(["_at", "_commit"]).to_pylist()
     assert same_rows(changes, [{**row, "_change": 1} for row in late])
 
 

@@ -24,6 +24,7 @@ from hypothesis.stateful import (
 )
 
 import wavedex as wx
+from kit.folding import Folding
 from kit.machines import run_machine
 from wavedex import errors
 from wavedex.testing.life_oracle import BIRTH, END, KEY, LifeOracle, Row
@@ -60,6 +61,7 @@ class Lives(RuleBasedStateMachine):
         self.oracle = LifeOracle()
         self.now = 0
         self.held: list[tuple[wx.Snapshot, list[Row]]] = []
+        self.folding = Folding()
 
     @initialize(grid=st.sampled_from(GRIDS), shards=st.integers(1, 2), start=st.integers(-20, 40))
     def create(self, grid, shards, start):
@@ -76,6 +78,7 @@ class Lives(RuleBasedStateMachine):
             grid=ONE_SIDED.get(method, grid),
             method=method,
             shards=shards,
+            keep_commits=20,
         )
 
     def pick(self, data, most: int = 3) -> list[Row]:
@@ -175,6 +178,10 @@ class Lives(RuleBasedStateMachine):
         other = wx.open(self.folder / "index")
         for asked in (self.index, other):
             check(asked, self.oracle)
+        for row in self.folding.read(other):
+            # A row comes when it is born and goes when it ends, or at the instant of the commit.
+            own = row[BIRTH] if row["_change"] > 0 else row[END]
+            assert row["_at"] in (own, self.oracle.now)
         for snapshot, rows in self.held:
             assert same_rows(snapshot.scan().read_all().to_pylist(), rows)
         other.verify()

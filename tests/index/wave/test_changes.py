@@ -12,6 +12,7 @@ import pyarrow as pa
 import pytest
 
 import wavedex as wx
+from kit.folding import Folding, check_order
 from kit.stream_oracle import EVERY, SCHEMA, StreamOracle, bag, rows, table
 from kit.stream_walk import Walk
 from wavedex.engine.techniques import TECHNIQUES
@@ -73,8 +74,10 @@ def test_the_changes_add_up_to_the_window(tmp_path, scheme, update):
     walk = KeepingWalk(index, StreamOracle(WINDOW, MAX_GAP), seed)
     reader = wx.open(tmp_path / "x")
     before, sum_so_far, operations = 0, Counter(), Counter()
+    folding = Folding()
     for _ in range(STEPS):
         walk.step()
+        folding.read(reader)
         after = newest(index)
         step = balance(reader.changes(before).read_all())
         sum_so_far.update(step)
@@ -105,7 +108,7 @@ def test_a_change_has_the_columns_of_the_schema_its_sign_and_its_commit(tmp_path
         index.append(rows(slot * EVERY))
     last = newest(index)
     found = index.changes(0)
-    assert found.schema.names == ["k", "t", "v", "_change", "_commit"]
+    assert found.schema.names == ["k", "t", "v", "_change", "_at", "_commit"]
     table_of_all = found.read_all()
     assert table_of_all.schema.field("_change").type == pa.int32()
     commits = {row["t"]: row["_commit"] for row in table_of_all.to_pylist() if row["_change"] > 0}
@@ -151,6 +154,90 @@ def test_rows_of_a_stream_enter_once_and_sealing_their_slot_is_no_change(tmp_pat
     third = newest(index)
     index.feed(rows(100, 130), stream="s", number=2, delay=0)
     assert newest(index) == third
+
+
+# -- when ------------------------------------------------------------------------------------------
+
+
+def instants(index: wx.WaveIndex, since: int | None) -> list[tuple]:
+    """The time of each row, its sign, and when it came or went."""
+    found = index.changes(since).read_all()
+    check_order(found)
+    return [(row["t"], row["_change"], row["_at"]) for row in found.to_pylist()]
+
+
+def test_a_slot_comes_when_it_is_over_and_one_goes_at_that_instant(tmp_path):
+    index = make(tmp_path / "x", window=2)
+    index.append(rows(100, 110))
+    first = newest(index)
+    assert instants(index, 0) == [(100, 1, 110), (110, 1, 120)]
+    index.append(rows(121))
+    assert instants(index, first) == [(100, -1, 130), (121, 1, 130)]
+    second = newest(index)
+    index.append(rows(131, 141))
+    assert instants(index, second) == [(110, -1, 140), (131, 1, 140), (121, -1, 150), (141, 1, 150)]
+    third = newest(index)
+    index.append(rows(190))  # The slots in between are empty.
+    assert instants(index, third) == [(131, -1, 160), (141, -1, 170), (190, 1, 200)]
+
+
+def test_late_rows_and_a_shorter_window_are_as_of_the_newest_slot(tmp_path):
+    index = make(tmp_path / "x", window=3)
+    index.append(rows(100, 110, 120))
+    first = newest(index)
+    index.amend(rows(105))
+    assert instants(index, first) == [(105, 1, 130)]
+    second = newest(index)
+    index.migrate(window=2)
+    assert sorted(instants(index, second)) == [(100, -1, 130), (105, -1, 130)]
+
+
+def test_rows_of_open_slots_come_at_once_and_no_instant_is_before_another(tmp_path):
+    index = make(tmp_path / "x", window=2)
+    index.feed(rows(100, 111, 125), stream="s", number=0, delay=20)
+    assert instants(index, 0) == [(100, 1, 110), (111, 1, 120), (125, 1, 130)]
+    first = newest(index)
+    index.feed(rows(112, 131), stream="s", number=1, delay=20)
+    assert instants(index, first) == [(112, 1, 130), (131, 1, 140)]
+    assert [row[0] for row in instants(index, ("s", 0))] == [112, 131]
+
+
+@pytest.mark.parametrize(
+    ("kind", "slot", "expected"),
+    [
+        (pa.date32(), "1 day", ["1970-01-13", "1970-01-14"]),
+        (pa.timestamp("ms", "Europe/Berlin"), "1 day", ["1970-01-13 00:00:00+01:00", None]),
+        (pa.int16(), 1, ["12", "13"]),
+    ],
+)
+def test_instants_have_the_type_of_the_time(tmp_path, kind, slot, expected):
+    schema = pa.schema([("k", pa.int64()), ("t", kind)])
+    zone = "Europe/Berlin" if pa.types.is_timestamp(kind) else "UTC"
+    index = wx.WaveIndex.create(
+        tmp_path / "x", schema, key="k", time="t", slot=slot, zone=zone, window=2, keep_commits=9
+    )
+    day = 24 * 3600 * 1000 if pa.types.is_timestamp(kind) else 1
+    for number in (11, 12):
+        times = pa.array([number * day]).cast(pa.int32() if day == 1 else pa.int64())
+        index.append(pa.table([pa.array([1]), times.cast(kind)], schema=schema))
+    found = index.changes(0).read_all()["_at"]
+    assert found.type == kind
+    for said, instant in zip(expected, found.to_pylist(), strict=True):
+        assert said is None or str(instant) == said
+
+
+def test_where_slots_are_numbers_instants_are_numbers_too_as_far_as_they_reach(tmp_path):
+    schema = pa.schema([("k", pa.int64())])
+    index = wx.WaveIndex.create(tmp_path / "x", schema, key="k", window=2, keep_commits=9)
+    for slot in (2**62 - 2, 2**62 - 1):
+        index.append(pa.table({"k": [1]}), slot=slot)
+    assert index.changes(0).read_all()["_at"].to_pylist() == [2**62 - 1, 2**62]
+    small = pa.schema([("k", pa.int64()), ("t", pa.int8())])
+    index = wx.WaveIndex.create(
+        tmp_path / "y", small, key="k", time="t", slot=1, window=2, keep_commits=9
+    )
+    index.append(pa.table({"k": [1], "t": [127]}).cast(small))
+    assert index.changes(0).read_all()["_at"].to_pylist() == [127]
 
 
 # -- what is not looked at -------------------------------------------------------------------------

@@ -14,7 +14,13 @@ from wavedex import slots
 from wavedex.clock import SECOND_NS
 from wavedex.errors import BadDefinition, BadTime, MissingColumn, UnknownScheme
 from wavedex.files.address import files_at
-from wavedex.index.core.definition import CHANGE_COLUMN, COMMIT_COLUMN, VIEWS_KEPT_AS, whole_number
+from wavedex.index.core.definition import (
+    AT_COLUMN,
+    CHANGE_COLUMN,
+    COMMIT_COLUMN,
+    VIEWS_KEPT_AS,
+    whole_number,
+)
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.content import hash_rows
 from wavedex.rows.entries import END_COLUMN, SLOT_COLUMN
@@ -91,7 +97,7 @@ def check_parts(shards: int, indexes: int) -> None:
 
 def check_names(schema: pa.Schema) -> None:
     """Raise BadDefinition where a column has a name that is taken, or that another one has."""
-    for name in (SLOT_COLUMN, END_COLUMN, CHANGE_COLUMN, COMMIT_COLUMN):
+    for name in (SLOT_COLUMN, END_COLUMN, CHANGE_COLUMN, AT_COLUMN, COMMIT_COLUMN):
         if name in schema.names:
             raise BadDefinition(f"The column name {name} is taken. Rename that column.")
     twice = {name for name in schema.names if schema.names.count(name) > 1}

@@ -60,14 +60,16 @@ from wavedex.store.part import Part, Slots
 from wavedex.store.room import Sizes
 from wavedex.store.shard import Range, Shard
 
-FORMAT = 6
+FORMAT = 7
 """The format version that this code writes."""
 OLDEST_FORMAT = 5
-"""The oldest that it reads: in format 5 manifests have the same under other names."""
+"""The oldest that it reads: `wavedex.log.manifest` says what was different."""
 VIEWS_KEPT_AS = {pa.string_view(): pa.string(), pa.binary_view(): pa.binary()}
 """What views are kept as."""
 CHANGE_COLUMN = "_change"
 """The column of a row's change in the feed: +1 where it entered the window, -1 where it left."""
+AT_COLUMN = "_at"
+"""The column of the instant at which it did."""
 COMMIT_COLUMN = "_commit"
 """The column of the commit with which the row entered or left."""
 

@@ -12,9 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from wavedex.errors import Damaged, NotOurs, WavedexError
-from wavedex.files.contract import AnyFiles
+from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.index.core.definition import Definition
 from wavedex.log.manifest import Manifest, SubIndex
+from wavedex.log.told import Told
 from wavedex.plan.slot_set import slots_of, union
 from wavedex.progress import step, underway
 from wavedex.store.formats import open_shard
@@ -48,9 +49,21 @@ def _find_damage(definition: Definition, files: AnyFiles, manifest: Manifest) ->
                     seen.add(about)
                     findings += _check_part(definition, files, part, shard)
                     step(str(files.root), part.bytes)
+    if manifest.told is not None:
+        findings += _check_told(files, manifest.told)
     if not findings and definition.counts_slots:
         findings += _check_counts(definition, files, manifest)
     return findings
+
+
+def _check_told(files: AnyFiles, told: FileRef) -> list[str]:
+    try:
+        Told.read(files, told)
+    except FileNotFoundError:
+        return [f"{told.name} is missing"]
+    except Damaged as error:
+        return list(error.findings)
+    return []
 
 
 def _check_counts(definition: Definition, files: AnyFiles, manifest: Manifest) -> Iterator[str]:

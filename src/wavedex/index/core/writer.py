@@ -28,8 +28,8 @@ from wavedex.errors import (
     WavedexError,
 )
 from wavedex.events import LOGGER, Committed, is_anybody_there, publish
-from wavedex.files.contract import AnyFiles
-from wavedex.files.names import DATA, LOCK, LOG, STAGED, base_of
+from wavedex.files.contract import AnyFiles, FileRef
+from wavedex.files.names import DATA, LOCK, LOG, STAGED, base_of, told_name
 from wavedex.index.core.arrival import nothing
 from wavedex.index.core.definition import Definition, owed_by
 from wavedex.index.core.roots import check_roots
@@ -180,7 +180,11 @@ class Writer(Generic[D]):
             delivered={**manifest.ledger.delivered, **change.notes.delivered},
         )
         try:
-            following = replace(following, ledger=self._noted(following, ledger, attempt.token))
+            following = replace(
+                following,
+                ledger=self._noted(following, ledger, attempt.token),
+                told=self._told(change, attempt),
+            )
             work = self._work(manifest, following, handed, forecast)
             following = replace(following, work=work)
             self._log.commit(following, attempt.token, manifest)
@@ -258,6 +262,13 @@ class Writer(Generic[D]):
             tokens=(*manifest.tokens, attempt.token)[-TOKENS_KEPT:],
             definition=self._created.checksum,
         )
+
+    def _told(self, change: Change, attempt: Attempt) -> FileRef | None:
+        """The file of the rows of which the parts will not tell, if there are any."""
+        told = change.notes.told
+        if told is None:
+            return None
+        return told.write(self._files, told_name(attempt.commit, attempt.token))
 
     def _noted(self, following: Manifest, ledger: Ledger, token: str) -> Ledger:
         """What is noted of slots: nothing, unless a kind of index has a use for it."""

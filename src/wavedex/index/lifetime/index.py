@@ -28,6 +28,7 @@ from wavedex.index.lifetime import feed as life_feeding
 from wavedex.index.lifetime import migration as life_migrating
 from wavedex.index.lifetime import retraction as retracting
 from wavedex.index.lifetime.answers import define_life, redefine_life
+from wavedex.index.lifetime.changes import LifeChanges
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.counted import at_instant, check_counted
 from wavedex.index.lifetime.definition import At, LifeDefinition
@@ -70,6 +71,7 @@ class LifetimeIndex(Held[LifeDefinition]):
     """
 
     definition_kind = LifeDefinition
+    changes_kind = LifeChanges()
     writer_kind = LifeWriter
     snapshot_kind = LifeSnapshot
     _writer: LifeWriter

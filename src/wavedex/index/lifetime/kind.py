@@ -34,7 +34,6 @@ class LifeKind(Kind):
     index = LifetimeIndex
     has_watermark = False
     can_shorten = True
-    has_changes = False
     checked_first = (
         "method",
         "key",

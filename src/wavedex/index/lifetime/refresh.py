@@ -17,6 +17,7 @@ from dataclasses import dataclass, field, replace
 from wavedex.engine.change import Change
 from wavedex.errors import FromTheFuture, RefreshBackwards
 from wavedex.index.core.arrival import Arriving
+from wavedex.index.lifetime.changes import tell
 from wavedex.index.lifetime.clock import Arrivals, LifeClock
 from wavedex.index.lifetime.counted import Counted, count_on, follow
 from wavedex.index.lifetime.definition import LifeDefinition
@@ -95,6 +96,7 @@ def refresh(
                 totals={"rows": fresh.rows, "null_keys": arriving.null_keys},
                 sources=sources or Sources(),
                 own=clock.to_json(),
+                told=tell(definition, manifest, clock, writer.workshop.files, fresh),
             ),
         ),
     )

@@ -23,6 +23,7 @@ import pyarrow as pa
 from wavedex.engine.change import Change
 from wavedex.errors import RowNotThere
 from wavedex.index.core.arrival import Arriving, Bring, nothing
+from wavedex.index.lifetime.changes import tell
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.index.lifetime.refresh import check_forwards, into_delta
@@ -97,6 +98,8 @@ def _replace(
             rows = instead(arriving)
             holders = dict.fromkeys(name for places in hides.values() for name, _ in places)
             waiting = into_delta(manifest, frozenset(rows.summary), state.newest)
+            clock = LifeClock.of(manifest).at(now)
+            went = [batch for places in hides.values() for batch in places.values()]
             change = Change(
                 name=operation,
                 state=state,
@@ -106,7 +109,8 @@ def _replace(
                 notes=Notes(
                     batch="",  # What came before may come again.
                     totals={f"{operation}ed": arriving.rows},
-                    own=LifeClock.of(manifest).at(now).to_json(),
+                    own=clock.to_json(),
+                    told=tell(definition, manifest, clock, writer.workshop.files, rows, went),
                 ),
             )
             manifest = writer.commit(manifest, change)

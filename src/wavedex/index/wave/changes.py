@@ -1,179 +1,115 @@
-"""What entered the window and what left it between two commits, without looking at what stayed.
+"""What a commit of a wave index changed, without looking at what stayed.
 
 A commit is compared with the one before it, shard by shard and slot by slot, by the manifests
 alone. A slot that only one of them shows has entered or left as a whole. A slot that both show has
 changed only if its number of rows did, since rows are never replaced. Then the parts that both name
 are passed over, and rows are compared only where files were rewritten.
+
+A slot comes when it is over, and the slot W before it goes at the same instant: when the slot after
+it begins. Rows that come late, or to a slot before one that is there already, come with the newest
+slot that was there.
 """
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from itertools import chain, pairwise
 
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import CommitGone
 from wavedex.files.contract import AnyFiles
-from wavedex.files.names import manifest_name
-from wavedex.index.core.definition import CHANGE_COLUMN, COMMIT_COLUMN
-from wavedex.index.wave.definition import WaveDefinition, window_of
-from wavedex.log.manifest import Log, Manifest
-from wavedex.plan.slot_set import NO_SLOTS, slots_key, union
+from wavedex.index.core.changes import Moved
+from wavedex.index.wave.definition import WaveDefinition, width_at, window_of
+from wavedex.log.manifest import Manifest
+from wavedex.plan.slot_set import NO_SLOTS, last_of, slots_key, slots_of, union
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import one_batch
 from wavedex.rows.matching import match_rows
-from wavedex.store.checks import CheckedParts
-from wavedex.store.formats import open_shard
+from wavedex.slots import Ordinals, distinct
+from wavedex.slots.contract import ORDINAL_MAX
 from wavedex.store.package import Open
-from wavedex.store.part import Part, Slots, to_ranges
+from wavedex.store.part import Part, Slots
 
 
 @dataclass(frozen=True)
-class ShardChange:
-    """What one commit changed in one shard.
+class _Compared:
+    """The parts of one shard that two commits do not share."""
 
-    All rows that `entered` shows came in and all that `left` shows went out. Rows that both show
-    have stayed.
-    """
-
-    since: int | None
-    """The commit before; None for an empty index."""
-    commit: int
-    """The commit that changed it."""
-    shard: int
-    """The number of the shard."""
-    entered: tuple[Part, ...]
+    entered: list[Part]
     """Parts that show the rows that came in."""
-    left: tuple[Part, ...]
-    """Parts that show the rows that went out."""
+    left: list[Part]
+    """Parts that show the rows that went out. Rows that both show have stayed."""
+
+    def __bool__(self) -> bool:
+        return bool(self.entered or self.left)
 
 
-class ChangeFeed:
-    """The changes of one index, found by the manifests.
+class WaveChanges:
+    """Finds what entered the window and what left it."""
 
-    They are then read from the files, perhaps in another process.
-    """
+    def shards(
+        self, definition: WaveDefinition, before: Manifest | None, after: Manifest
+    ) -> list[int]:
+        # Where a commit has other shards than the one before, rows have moved, but only whole slots
+        # can have left.
+        count = max(map(_shards, (before or after, after)))
+        return [n for n in range(count) if _compare(definition, before, after, n)]
 
-    def __init__(
-        self, files: AnyFiles, definition: WaveDefinition, checked: CheckedParts | None = None
-    ) -> None:
-        """`checked` opens files that must be what was written."""
-        self._files = files
-        self._definition = definition
-        self._open = open_shard if checked is None else checked.open
-        self._log = Log(files)
+    def parts(
+        self, definition: WaveDefinition, before: Manifest | None, after: Manifest, shard: int
+    ) -> Iterable[Part]:
+        compared = _compare(definition, before, after, shard)
+        return (*compared.entered, *compared.left)
 
-    def find(self, since_commit: int | None, until_commit: int | None) -> list[ShardChange]:
-        """The shards that changed between two commits. Raises CommitGone."""
-        kept = self._log.commits()
-        until = kept[-1] if until_commit is None else until_commit
-        since = until if since_commit is None else since_commit
-        # Both ends, whichever is first: a commit that was never there is not one after which
-        # nothing changed.
-        for number in chain((since, until), range(since, until)):
-            if number not in kept:
-                raise CommitGone(
-                    f"Commit {number} is not there: the index keeps {_said_of(kept)}. Ask for "
-                    "those, read more often, or create the index with a larger keep_commits."
-                )
-        manifests = [self._read_commit(number) for number in range(since, until + 1)]
-        if since_commit is None:
-            return [*find_changes(self._definition, None, manifests[0])]
-        return [
-            change
-            for before, after in pairwise(manifests)
-            for change in find_changes(self._definition, before, after)
-        ]
-
-    def read(self, changes: Iterable[ShardChange]) -> Iterator[pa.RecordBatch]:
-        """The rows of changes, one batch each. Raises CommitGone."""
-        for change in changes:
-            try:
-                # Where files are updated in place, the commits are held so that nobody writes into
-                # their room.
-                with contextlib.ExitStack() as pins:
-                    if any(part.content is not None for part in (*change.entered, *change.left)):
-                        for number in (change.commit, change.since):
-                            if number is not None:
-                                pins.enter_context(self._files.pin(manifest_name(number)))
-                    yield read_change(self._files, self._definition, change, self._open)
-            except FileNotFoundError as error:
-                raise CommitGone(
-                    f"Commit {change.commit} or the one before it was removed while it was read "
-                    f"({error.filename}). Read more often, or create the index with a larger "
-                    "keep_commits."
-                ) from error
-
-    def _read_commit(self, number: int) -> Manifest:
-        try:
-            return self._log.read(number)
-        except FileNotFoundError:
-            raise CommitGone(f"Commit {number} was removed meanwhile. Ask again.") from None
+    def read(
+        self,
+        files: AnyFiles,
+        definition: WaveDefinition,
+        before: Manifest | None,
+        after: Manifest,
+        shard: int,
+        open_part: Open,
+    ) -> Iterator[Moved]:
+        compared = _compare(definition, before, after, shard)
+        entered = _read(files, definition, compared.entered, open_part)
+        left = _read(files, definition, compared.left, open_part)
+        if _slots(compared.entered) & _slots(compared.left):
+            entered, left = _without_common(entered, left)
+        seen = NO_SLOTS if before is None else window_of(definition, before)
+        width = width_at(definition, after)
+        yield Moved(left, -1, _instants(definition, left, seen, width))
+        yield Moved(entered, 1, _instants(definition, entered, seen, 0))
 
 
-def _said_of(commits: list[int]) -> str:
-    """Commits as people say them. An old one that a reader holds stands apart from the newest.
-
-    >>> _said_of([6, 18, 19, 20])
-    '6, 18 to 20'
-    """
-    runs = (
-        str(first) if first == last else f"{first} to {last}" for first, last in to_ranges(commits)
-    )
-    return ", ".join(runs)
-
-
-def change_schema(definition: WaveDefinition) -> pa.Schema:
-    """The columns of an entry, and which change it was."""
-    return definition.schema.append(pa.field(CHANGE_COLUMN, pa.int32(), nullable=False)).append(
-        pa.field(COMMIT_COLUMN, pa.int64(), nullable=False)
-    )
-
-
-def find_changes(
-    definition: WaveDefinition, before: Manifest | None, after: Manifest
-) -> Iterator[ShardChange]:
-    """The shards that a commit changed; `before` is None for an empty index. Reads no file."""
+def _compare(
+    definition: WaveDefinition, before: Manifest | None, after: Manifest, shard: int
+) -> _Compared:
+    """What a commit changed in a shard; `before` is None for an empty index. Reads no file."""
     old = NO_SLOTS if before is None else window_of(definition, before)
     new = window_of(definition, after)
     same = old & new
     if before is not None:
         same = same - after.ledger.differing(before.ledger)
-    # Where a commit has other shards than the one before, rows have moved, but only whole slots can
-    # have left.
-    for shard in range(max(map(_shards, (before or after, after)))):
-        left = [] if before is None else _showing(before, shard, old - same)
-        entered = _showing(after, shard, new - same)
-        common = {_piece(part) for part in left} & {_piece(part) for part in entered}
-        left = [part for part in left if _piece(part) not in common]
-        entered = [part for part in entered if _piece(part) not in common]
-        if left or entered:
-            since = None if before is None else before.commit
-            yield ShardChange(since, after.commit, shard, tuple(entered), tuple(left))
+    left = [] if before is None else _showing(before, shard, old - same)
+    entered = _showing(after, shard, new - same)
+    common = {_piece(part) for part in left} & {_piece(part) for part in entered}
+    return _Compared(
+        [part for part in entered if _piece(part) not in common],
+        [part for part in left if _piece(part) not in common],
+    )
 
 
-def read_change(
-    files: AnyFiles, definition: WaveDefinition, change: ShardChange, open_part: Open = open_shard
-) -> pa.RecordBatch:
-    """The rows of a change, with the two columns that say which.
-
-    Raises FileNotFoundError where its files are gone.
-    """
-    entered = _read(files, definition, change.entered, open_part)
-    left = _read(files, definition, change.left, open_part)
-    shared = _slots(change.entered) & _slots(change.left)
-    if shared:
-        entered, left = _without_common(entered, left)
-    rows = pa.concat_tables([entered, left]).combine_chunks()
-    signs = np.repeat(np.array([1, -1], np.int32), [entered.num_rows, left.num_rows])
-    commits = np.full(rows.num_rows, change.commit, np.int64)
-    columns = [rows.column(name) for name in definition.schema.names]
-    table = pa.table([*columns, to_arrow(signs), to_arrow(commits)], change_schema(definition))
-    return one_batch(table)
+def _instants(definition: WaveDefinition, rows: pa.Table, seen: Slots, later: int) -> Ordinals:
+    """When rows came, or left so many slots `later`: not before the slots that were seen then."""
+    slotting, spec = definition.slotting, definition.spec
+    if not rows.num_rows:
+        return np.zeros(0, np.int64)
+    slots, places = distinct(slotting.slots_of(spec.ordinals(one_batch(rows))))
+    first = last_of(slots_of(seen)) if seen else None
+    turns = (slot + later if first is None else max(slot + later, first) for slot in slots.tolist())
+    ends = [min(slotting.stop(turn), ORDINAL_MAX) for turn in turns]
+    return np.array(ends, np.int64)[places]
 
 
 def _showing(manifest: Manifest, shard: int, slots: Slots | set[int]) -> list[Part]:

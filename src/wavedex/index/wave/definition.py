@@ -246,6 +246,10 @@ def window_of(definition: WaveDefinition, manifest: Manifest) -> Slots:
     """
     if manifest.state is None:
         return manifest.open_slots
-    newest = manifest.state["newest"]
-    width = manifest.settings.get("window", definition.window)
+    newest, width = manifest.state["newest"], width_at(definition, manifest)
     return manifest.open_slots | slots_of(range(newest - width + 1, newest + 1))
+
+
+def width_at(definition: WaveDefinition, manifest: Manifest) -> int:
+    """How many slots the window had at a commit."""
+    return int(manifest.settings.get("window", definition.window))

@@ -23,7 +23,6 @@ from wavedex.index.core.delivery import delivery_of
 from wavedex.index.core.description import describe
 from wavedex.index.core.manner import manner_of
 from wavedex.index.core.migration import Migrated
-from wavedex.index.core.roots import check_roots
 from wavedex.index.core.staged import read_rows
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import turn_of
@@ -34,7 +33,7 @@ from wavedex.index.wave import feed as feeding
 from wavedex.index.wave import migration as migrating
 from wavedex.index.wave.answers import define, redefine
 from wavedex.index.wave.append import Appended
-from wavedex.index.wave.changes import ChangeFeed, change_schema
+from wavedex.index.wave.changes import WaveChanges
 from wavedex.index.wave.definition import WaveDefinition
 from wavedex.index.wave.feed import Batch, Fed
 from wavedex.index.wave.writer import WaveWriter
@@ -48,6 +47,7 @@ class WaveIndex(Held[WaveDefinition]):
     """
 
     definition_kind = WaveDefinition
+    changes_kind = WaveChanges()
     writer_kind = WaveWriter
     _writer: WaveWriter
 
@@ -161,29 +161,6 @@ class WaveIndex(Held[WaveDefinition]):
         """What is in it and what its scheme promises, as plain JSON."""
         manifest = self._log.latest()
         return {"path": self.path, **describe(self.definition_at(manifest), manifest)}
-
-    def changes(
-        self, since_commit: int | None, until_commit: int | None = None
-    ) -> pa.RecordBatchReader:
-        """The rows that entered and left the window after one commit and up to another.
-
-        Up to the newest, if `until_commit` is not given. Each row has the columns of the schema and
-        two more. `_change` is +1 for a row that entered and -1 for one that left. `_commit` is the
-        commit with which it did.
-
-        From None on, the whole window of `until_commit` has entered. Backwards, from a later commit
-        to an earlier one, there is nothing. Raises CommitGone where one of the two, or a commit
-        between, is not kept any more (see `keep_commits` of `create`) or was never there.
-        """
-        check_roots(self._files, self._definition.slotting, self._log.latest())
-        feed = self.change_feed
-        batches = feed.read(feed.find(since_commit, until_commit))
-        return pa.RecordBatchReader.from_batches(change_schema(self._definition), batches)
-
-    @property
-    def change_feed(self) -> ChangeFeed:
-        """What finds and reads changes, in two steps."""
-        return ChangeFeed(self._files, self._definition, self._checked)
 
     # -- writing --------------------------------------------------------------------------------
 

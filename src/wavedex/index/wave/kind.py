@@ -37,7 +37,6 @@ class WaveKind(Kind):
     index = WaveIndex
     has_watermark = True
     can_shorten = False
-    has_changes = True
     checked_first = ("key", "time", "slot", "zone", "origin", "scheme", "window", "indexes")
 
     def counted(self, about: Mapping[str, Any]) -> tuple[dict[str, int], str]:

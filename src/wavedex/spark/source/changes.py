@@ -1,8 +1,9 @@
-"""The change feed: each row with +1 when it enters the window and -1 when it leaves it.
+"""The change feed: each row with +1 when it comes and -1 when it goes, in any kind of index.
 
-It is read in batch and as a stream. An offset of the stream is a commit. The stream begins with the
-whole window as entered, or with what comes after the newest commit (`starting` = "latest"). It goes
-on for as long as the commits between two batches are kept.
+It is read in batch and as a stream. An offset of the stream is a commit. The stream begins with all
+that is there as having come, or with what follows the newest commit (`starting` = "latest"). It
+goes on for as long as the commits between two batches are kept. A task reads what one commit
+changed in one shard, and has it in order; a stream that needs the order of all sorts by `_at`.
 """
 
 from __future__ import annotations
@@ -16,12 +17,11 @@ from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, Inp
 from pyspark.sql.types import StructType
 
 from wavedex.errors import BadDefinition
-from wavedex.index.wave.changes import ShardChange
-from wavedex.index.wave.index import WaveIndex
+from wavedex.index.core.changes import Position, Step
+from wavedex.index.opening import open_index
 from wavedex.log.manifest import Log
 from wavedex.spark.types import for_spark
 from wavedex.store.databases.server_address import Trust
-from wavedex.store.part import Part
 
 _NOTHING = -1
 """The offset before the first commit."""
@@ -34,14 +34,14 @@ class Change(InputPartition):
     since: int | None
     commit: int
     shard: int
-    entered: list[dict[str, Any]]
-    left: list[dict[str, Any]]
 
 
 class ChangeReader(DataSourceReader):
     """Reads the changes between two commits."""
 
-    def __init__(self, path: str, schema: StructType, since: int | None, until: int | None) -> None:
+    def __init__(
+        self, path: str, schema: StructType, since: Position | None, until: Position | None
+    ) -> None:
         self.path = path
         self.trust = Trust.mine()
         self.schema = schema
@@ -86,31 +86,20 @@ class ChangeStream(DataSourceStreamReader):
         return _read(self.path, self.schema, partition)
 
     def _newest(self) -> int:
-        return Log(WaveIndex.open(self.path).storage).commits()[-1]
+        return Log(open_index(self.path).storage).commits()[-1]
 
 
-def _find(path: str, since: int | None, until: int | None) -> list[Change]:
+def _find(path: str, since: Position | None, until: Position | None) -> list[Change]:
     return [
-        Change(
-            change.since,
-            change.commit,
-            change.shard,
-            [part.to_json() for part in change.entered],
-            [part.to_json() for part in change.left],
-        )
-        for change in WaveIndex.open(path).change_feed.find(since, until)
+        Change(each.since, each.commit, each.shards[0])
+        for step in open_index(path).change_feed.find(since, until)
+        for each in step.apart
     ]
 
 
 def _read(path: str, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     if not isinstance(partition, Change):
         return  # Spark reads one partition of its own where there is none.
-    change = ShardChange(
-        partition.since,
-        partition.commit,
-        partition.shard,
-        tuple(map(Part.from_json, partition.entered)),
-        tuple(map(Part.from_json, partition.left)),
-    )
-    for batch in WaveIndex.open(path).change_feed.read([change]):
+    step = Step(partition.since, partition.commit, (partition.shard,))
+    for batch in open_index(path).change_feed.read([step]):
         yield from for_spark(batch, schema)

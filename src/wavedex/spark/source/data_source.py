@@ -30,8 +30,6 @@ another to see what has come since, or use `wavedex.spark.view`.
 
 from __future__ import annotations
 
-from typing import cast
-
 import pyarrow as pa
 from pyspark.sql.datasource import (
     DataSource,
@@ -44,10 +42,8 @@ from pyspark.sql.types import StructType
 
 from wavedex.errors import BadDefinition
 from wavedex.files.address import files_at
-from wavedex.index.kinds import find_kind, kind_of
+from wavedex.index.kinds import find_kind
 from wavedex.index.opening import open_index
-from wavedex.index.wave.changes import change_schema
-from wavedex.index.wave.index import WaveIndex
 from wavedex.spark.held_commit import HeldCommit, hold_newest
 from wavedex.spark.source.changes import ChangeReader, ChangeStream
 from wavedex.spark.source.options import (
@@ -57,7 +53,7 @@ from wavedex.spark.source.options import (
     READING,
     WRITING,
     check_known,
-    read_commit_number,
+    read_commit,
     read_flag,
     read_keys,
     read_shorten,
@@ -100,7 +96,7 @@ class WavedexSource(DataSource):
         """The columns that are asked for."""
         if self._says("changes"):
             self._check(CHANGES, FOLLOWING, what="reading changes")
-            return spark_schema(change_schema(self._wave().definition))
+            return spark_schema(open_index(self.path).change_feed.schema)
         self._check(READING, what="reading")
         index = open_index(self.path)
         read_keys(self.options, index.definition)
@@ -115,7 +111,7 @@ class WavedexSource(DataSource):
         """Reads the window, or what changed in it."""
         if self._says("changes"):
             self._check(CHANGES, what="reading changes")
-            ends = (read_commit_number(self.options, f"{end}_commit") for end in ("since", "until"))
+            ends = (read_commit(self.options, f"{end}_commit") for end in ("since", "until"))
             return ChangeReader(self.path, schema, *ends)
         self._check(READING, what="reading")
         if (named := self._columns()) and named != schema.names:
@@ -134,11 +130,11 @@ class WavedexSource(DataSource):
         return WindowReader(self.path, schema, wanted, self._held)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
-        """Follows what enters and leaves the window."""
+        """Follows what comes and goes."""
         if not self._says("changes"):
             raise BadDefinition(
-                "A stream from an index is the feed of its changes, with the columns _change and "
-                "_commit. Ask for it: .option('changes', 'true')."
+                "A stream from an index is the feed of its changes, with the columns _change, "
+                "_at and _commit. Ask for it: .option('changes', 'true')."
             )
         self._check(FOLLOWING, what="following changes")
         return ChangeStream(self.path, schema, self.options.get("starting", "window"))
@@ -171,16 +167,6 @@ class WavedexSource(DataSource):
 
     def _says(self, name: str) -> bool:
         return read_flag(self.options, name)
-
-    def _wave(self) -> WaveIndex:
-        """The index whose changes are asked for. Raises BadDefinition if it is of another kind."""
-        index = open_index(self.path)
-        if not kind_of(index).has_changes:
-            raise BadDefinition(
-                f"{self.path} is no wave index, and only those tell what changed. "
-                "Leave out the option changes."
-            )
-        return cast(WaveIndex, index)
 
 
 def _check_mode(overwrite: bool) -> None:

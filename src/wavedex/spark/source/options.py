@@ -10,7 +10,8 @@ import json
 from collections.abc import Collection, Mapping
 from typing import Any
 
-from wavedex.errors import BadDefinition, BadKey
+from wavedex.errors import BadDefinition, BadKey, BadPosition
+from wavedex.index.core.changes import Position, read_position
 from wavedex.index.core.definition import Definition
 from wavedex.pipelines.toml_tables import did_you_mean, nearest
 
@@ -74,12 +75,13 @@ def read_flag(options: Mapping[str, str], name: str) -> bool:
     return said == "true"
 
 
-def read_commit_number(options: Mapping[str, str], name: str) -> int | None:
-    """The number of a commit. Raises BadDefinition."""
+def read_commit(options: Mapping[str, str], name: str) -> Position | None:
+    """A commit, by its number or by what it took of a stream. Raises BadDefinition."""
     said = options.get(name)
-    if said is not None and not said.strip().isdecimal():
-        raise BadDefinition(f"The option {name} is {said!r}. Give the number of a commit.")
-    return None if said is None else int(said)
+    try:
+        return None if said is None else read_position(said)
+    except BadPosition as error:
+        raise BadDefinition(f"The option {name} is {said!r}. {error}") from error
 
 
 def read_shorten(options: Mapping[str, str]) -> Any:
