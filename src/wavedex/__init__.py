@@ -42,6 +42,7 @@ from wavedex.index import (
     Snapshot,
     Surroundings,
     WaveIndex,
+    matching,
 )
 from wavedex.index.core.delivery import Offer, register
 from wavedex.index.opening import open_index
@@ -113,6 +114,7 @@ __all__ = [
     "WaveIndex",
     "WavedexError",
     "errors",
+    "matching",
     "observe",
     "open",
     "split_codes",

@@ -169,6 +169,15 @@ class RefreshBackwards(WavedexError):
 class RowNotThere(WavedexError):
     """The index does not have a row that is to be retracted or prolonged."""
 
+    def __init__(self, message: str, rows: Any = None) -> None:
+        super().__init__(message)
+        self.rows = rows
+        """All rows that are not there, as a table of Arrow's."""
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return (*self.args, self.rows)
+
 
 class SlotBackwards(WavedexError):
     """A batch brings rows for a slot that has already passed."""

@@ -15,12 +15,13 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from wavedex.files.contract import FileRef
 from wavedex.log.manifest import Notes
 from wavedex.plan import Operation, State
 from wavedex.store.part import Part
 
-Places = Mapping[tuple[str, int], pa.RecordBatch]
-"""Rows by where they lie: the name of a sub-index, and the place of a part in it."""
+Places = Mapping[FileRef, pa.RecordBatch]
+"""Rows by where they lie: the directory of a part."""
 
 
 class Rows(Protocol):

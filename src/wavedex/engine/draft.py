@@ -58,8 +58,6 @@ class Draft:
     """Whether it must end up as one packed part."""
     erases: bool = False
     """Whether the rows of some keys are to be written out of its parts first."""
-    hides: bool = False
-    """Whether some rows of its parts are to be hidden first."""
     floors: tuple[tuple[str, int], ...] = field(default=(), compare=False)
     """Rows that are not above all of these are over.
 
@@ -133,8 +131,8 @@ def draft_plan(
                 drafts[target] = replace(draft, examined=draft.examined | slots)
             case Erase(target):
                 drafts[target] = replace(drafts[target], erases=True)
-            case Hide(target):
-                drafts[target] = replace(drafts[target], hides=True)
+            case Hide():
+                pass  # A row is hidden where it lies, whatever becomes of the sub-index.
             case Sift(floors, target):
                 drafts[target] = replace(drafts[target], floors=floors)
             case Amend(slots, target):

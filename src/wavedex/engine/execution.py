@@ -15,7 +15,7 @@ from functools import partial
 from wavedex.crew import run_together
 from wavedex.engine.draft import Draft
 from wavedex.engine.homes import settled_homes
-from wavedex.engine.removal import remove_rows
+from wavedex.engine.removal import erase_rows, hide_rows
 from wavedex.engine.task import Settled, ShardTask
 from wavedex.engine.workbench import Role, Workbench
 from wavedex.engine.workshop import Workshop
@@ -46,7 +46,10 @@ def needs_writing(workshop: Workshop, task: ShardTask) -> bool:
 
 def _run(workshop: Workshop, task: ShardTask) -> dict[str, tuple[Part, ...]]:
     bench = Workbench.of(workshop, task)
-    drafts = remove_rows(task.drafts, task.incoming, bench)
+    if task.incoming.hidden:
+        task = hide_rows(task, bench)
+        bench = replace(Workbench.of(workshop, task), stems=bench.stems)
+    drafts = erase_rows(task.drafts, task.incoming, bench)
     if task.incoming.is_read:
         drafts = {name: draft.narrowed(bench.arriving) for name, draft in drafts.items()}
     return _settle(drafts, task, bench)

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.engine.draft import Draft
-from wavedex.engine.task import Incoming
+from wavedex.engine.task import Incoming, ShardTask
 from wavedex.engine.workbench import Workbench
 from wavedex.files.contract import FileRef
 from wavedex.files.names import folder_of
@@ -25,28 +25,50 @@ from wavedex.store.positions import Positioned, hidden_rows, write_hidden
 from wavedex.store.sorted.packed import build_packed
 
 
-def remove_rows(
+def erase_rows(
     drafts: Mapping[str, Draft], incoming: Incoming, bench: Workbench
 ) -> dict[str, Draft]:
-    """The drafts, once rows were erased from the parts that they start from, or hidden in them."""
-    left = dict(drafts)
-    if incoming.keys is not None:
-        eraser = _Eraser(bench, incoming.keys)
-        left = {
-            name: _starting_from(draft, eraser.left_of(draft.parts)) if draft.erases else draft
-            for name, draft in left.items()
-        }
-    for (name, place), rows in incoming.hidden.items():
-        if left[name].hides:
-            parts = [*left[name].parts]
-            parts[place] = replace(parts[place], hidden=_hide(bench, parts[place], rows))
-            left[name] = replace(left[name], parts=tuple(parts))
-    return {name: _starting_from(draft, draft.parts) for name, draft in left.items()}
+    """The drafts, once rows were erased from the parts that they start from."""
+    if incoming.keys is None:
+        return dict(drafts)
+    eraser = _Eraser(bench, incoming.keys)
+    return {
+        name: replace(draft, parts=eraser.left_of(draft.parts), erases=False)
+        if draft.erases
+        else draft
+        for name, draft in drafts.items()
+    }
 
 
-def _starting_from(draft: Draft, parts: tuple[Part, ...]) -> Draft:
-    """A draft with other parts, from which nothing is left to erase or hide."""
-    return replace(draft, parts=parts, erases=False, hides=False)
+def hide_rows(task: ShardTask, bench: Workbench) -> ShardTask:
+    """The task, once rows are hidden in the parts where they lie, whoever then takes these over.
+
+    What hides rows of a part that is written anew in the same change is read once and then named by
+    nobody.
+    """
+    present = {_place(part): part for part in task.shown}
+    hidden = {
+        ref: replace(present[ref], hidden=_hide(bench, present[ref], rows))
+        for ref, rows in task.incoming.hidden.items()
+    }
+
+    def left_of(parts: tuple[Part, ...]) -> tuple[Part, ...]:
+        seen = ((part, hidden.get(_place(part))) for part in parts)
+        return tuple(part if new is None else replace(new, shown=part.shown) for part, new in seen)
+
+    return replace(
+        task,
+        drafts={
+            name: replace(draft, parts=left_of(draft.parts)) for name, draft in task.drafts.items()
+        },
+        shown=left_of(task.shown),
+        incoming=replace(task.incoming, staged=left_of(task.incoming.staged)),
+    )
+
+
+def _place(part: Part) -> FileRef:
+    """By what a part is known whose rows are hidden."""
+    return part.files["directory"]
 
 
 def _hide(bench: Workbench, part: Part, rows: pa.RecordBatch) -> Part:

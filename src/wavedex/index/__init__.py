@@ -3,7 +3,7 @@
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.lifetime.index import LifetimeIndex
 from wavedex.index.lifetime.refresh import Refreshed
-from wavedex.index.lifetime.retraction import Retracted
+from wavedex.index.lifetime.retraction import Retracted, matching
 from wavedex.index.lifetime.snapshot import LifeSnapshot
 from wavedex.index.reading.snapshot import Snapshot
 from wavedex.index.wave.append import Appended
@@ -20,4 +20,5 @@ __all__ = [
     "Snapshot",
     "Surroundings",
     "WaveIndex",
+    "matching",
 ]

@@ -7,6 +7,7 @@ share a hash are not taken for one.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -31,8 +32,32 @@ def match_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> tuple[Bools, Bools
     A partner is an equal row that has no other partner. Of rows that are equal to each other, the
     first ones find a partner. COST: a sort of the hashes, and a copy of some rows at a time.
     """
-    hashes = hash_rows(one), hash_rows(other)
     matched = np.zeros(one.num_rows, bool), np.zeros(other.num_rows, bool)
+    for places, kinds, counts in _equal_rows(one, other):
+        pairs = np.minimum(*counts)
+        for side in (0, 1):
+            matched[side][places[side]] = _places_in_kind(kinds[side]) < pairs[kinds[side]]
+    return matched
+
+
+def agreeing_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> tuple[Bools, Bools]:
+    """Which rows of both sides are equal to any on the other side. COST: as of `match_rows`."""
+    agreed = np.zeros(one.num_rows, bool), np.zeros(other.num_rows, bool)
+    for places, kinds, counts in _equal_rows(one, other):
+        for side in (0, 1):
+            agreed[side][places[side]] = counts[1 - side][kinds[side]] > 0
+    return agreed
+
+
+_Both = tuple[I64, I64]
+
+
+def _equal_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> Iterator[tuple[_Both, _Both, _Both]]:
+    """Rows of both sides by their kinds, all of a kind equal, and no kind in two answers.
+
+    For either side: where the rows are, the kind of each, and how many there are of each kind.
+    """
+    hashes = hash_rows(one), hash_rows(other)
     left = np.arange(one.num_rows), np.arange(other.num_rows)
     while len(left[0]) and len(left[1]):
         # The first row of each hash stands for its kind. Rows of that hash and another kind wait
@@ -49,11 +74,9 @@ def match_rows(one: pa.RecordBatch, other: pa.RecordBatch) -> tuple[Bools, Bools
             _rows_equal(other, left[1], one, stand[found]),
         )
         mine, theirs = kinds[same[0]], found[same[1]]
-        pairs = np.minimum(*(np.bincount(each, minlength=len(values)) for each in (mine, theirs)))
-        for side, each in enumerate((mine, theirs)):
-            matched[side][left[side][same[side]]] = _places_in_kind(each) < pairs[each]
+        counts = tuple(np.bincount(each, minlength=len(values)) for each in (mine, theirs))
+        yield (left[0][same[0]], left[1][same[1]]), (mine, theirs), (counts[0], counts[1])
         left = left[0][~same[0]], left[1][~same[1]]
-    return matched
 
 
 def _places_in_kind(kinds: I64) -> I64:

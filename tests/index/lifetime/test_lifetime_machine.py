@@ -128,6 +128,54 @@ class Lives(RuleBasedStateMachine):
             self.now = now
             self.oracle.prolong(now, changed)
 
+    @rule(jump=jumps, some=rows_to_come, life=st.sampled_from([0, 1, LONGEST]), data=st.data())
+    def apply(self, jump, some, life, data):
+        """All of it at once: what lives is retracted and prolonged, and rows come."""
+        now = self.now + jump
+        places = st.lists(st.integers(0, max(0, len(self.oracle.rows) - 1)), unique=True)
+        picked = (
+            [dict(self.oracle.rows[at]) for at in data.draw(places)] if self.oracle.rows else []
+        )
+        picked = [row for row in picked if row[END] > now]
+        middle = data.draw(st.integers(0, len(picked)))
+        gone, held = picked[:middle], picked[middle : middle + 1]
+        after = LifeOracle()
+        after.rows = [dict(row) for row in self.oracle.rows]
+        after.retract(now, gone)
+        meant = [after.meant(row, now) for row in held]
+        changed = [{**row, END: max(now + life, row[BIRTH])} for row in meant]
+        after.prolong(now, changed)
+        rows = [
+            {KEY: key, BIRTH: now - late, END: now - late + lasts, "v": value}
+            for key, late, lasts, value in some
+        ]
+        after.update(now, rows)
+        done = self.index.apply(
+            now,
+            insert=table(rows) if rows else None,
+            retract=table(gone) if gone else None,
+            prolong=table(changed) if changed else None,
+        )
+        if done.repeated:
+            return
+        assert (done.retracted, done.prolonged) == (len(gone), len(changed))
+        self.now = now
+        self.oracle.now, self.oracle.rows = after.now, after.rows
+
+    @rule(key=st.integers(0, KEYS), drops=st.booleans())
+    def retract_by_key(self, key, drops):
+        """All living rows of a key, or those of one value."""
+        asked = {KEY: [key]} | ({"v": ["x"]} if drops else {})
+        lives = self.oracle.live()
+        gone = [row for row in lives if row[KEY] == key and (not drops or row["v"] == "x")]
+        wanted = wx.matching(pa.table(asked))
+        if not gone:
+            with pytest.raises(errors.RowNotThere):
+                self.index.retract(self.now, wanted)
+            return
+        assert self.index.retract(self.now, wanted).rows == len(gone)
+        self.oracle.retract(self.now, gone)
+
     @rule(
         method=st.sampled_from(TWO_SIDED),
         grid=st.sampled_from(GRIDS),

@@ -26,6 +26,7 @@ from wavedex.rows import compute as pc
 from wavedex.rows.arrow import empty_batch, to_arrow, to_numpy
 from wavedex.rows.content import add_content, hash_rows
 from wavedex.rows.entries import one_batch
+from wavedex.rows.pieces import concat
 from wavedex.rows.tables import PANDAS_INDEX, to_table
 from wavedex.store.part import Part
 
@@ -95,6 +96,22 @@ class Arriving:
     def counts(self) -> dict[int, int]:
         """How many rows there are for each slot."""
         return {slot: found.rows for slot, found in self.summary.items()}
+
+    def __add__(self, other: Arriving) -> Arriving:
+        """These rows and others. REQUIRES: none of the others are staged."""
+        assert not other.staged
+        if not other.summary:
+            return self
+        both = {
+            slot: self.summary.get(slot, NO_ROWS) + other.summary.get(slot, NO_ROWS)
+            for slot in {*self.summary, *other.summary}
+        }
+        return replace(
+            self,
+            summary=both,
+            batch=concat([self.batch, other.batch]),
+            slots=np.concatenate([self.slots, other.slots]),
+        )
 
     def only(self, slots: Iterable[int]) -> Arriving:
         """The rows of some slots."""

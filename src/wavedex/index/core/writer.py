@@ -54,7 +54,7 @@ OPEN_PARTS_FEW = 8
 Between the two limits, parts are merged once the small ones weigh a quarter of the largest.
 """
 
-WORK_RECORDED = ("append", "seal", PREPARE, "update")
+WORK_RECORDED = ("append", "seal", PREPARE, "update", "apply")
 """For these commits a manifest says how much was written, and how much should have been."""
 WORK_KEPT = 32
 """A manifest says it for this many of them, the last ones."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -24,19 +23,18 @@ from wavedex.index.core.migration import Migrated
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import turn_of
 from wavedex.index.held import Held
+from wavedex.index.lifetime import application as applying
 from wavedex.index.lifetime import feed as life_feeding
 from wavedex.index.lifetime import migration as life_migrating
-from wavedex.index.lifetime import retraction as retracting
 from wavedex.index.lifetime.answers import define_life, redefine_life
+from wavedex.index.lifetime.application import Application
 from wavedex.index.lifetime.changes import LifeChanges
-from wavedex.index.lifetime.clock import LifeClock
-from wavedex.index.lifetime.counted import at_instant, check_counted
-from wavedex.index.lifetime.definition import At, LifeDefinition
+from wavedex.index.lifetime.counted import check_counted
+from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.index.lifetime.refresh import Refreshed
-from wavedex.index.lifetime.retraction import Retracted
+from wavedex.index.lifetime.retraction import Matching, Retracted
 from wavedex.index.lifetime.snapshot import LifeSnapshot
 from wavedex.index.lifetime.writer import LifeWriter
-from wavedex.log.manifest import Manifest
 
 
 class LifetimeIndex(Held[LifeDefinition]):
@@ -257,6 +255,44 @@ class LifetimeIndex(Held[LifeDefinition]):
         index = rows.working(self)
         return self._write(index.writer, lambda: take(index, rows), manner)
 
+    def apply(
+        self,
+        now: Any,
+        *,
+        insert: Any = None,
+        retract: Any = None,
+        prolong: Any = None,
+        arrived: Mapping[str, int] | None = None,
+        stream: str | None = None,
+        number: int | None = None,
+        takeover: bool = False,
+        wait: Any = None,
+        prepare: str | None = None,
+    ) -> Refreshed:
+        """One refresh in one commit: rows that come, rows that go, rows that get another end.
+
+        `insert` is as the batch of `update`, `retract` and `prolong` as those of these calls. What
+        is retracted or prolonged lived before: rows that come with the same call are not meant.
+        Where a row is meant by both, it is retracted.
+
+        With `stream` and `number` it is the next batch of a stream, as of `feed`, and passed over
+        when it is repeated.
+
+        Raises what `update`, `retract`, `prolong` and `feed` raise; nothing is changed then.
+        """
+        instant = self.instant(now)
+        counted = check_counted(self._definition, arrived)
+        turn = None
+        if stream is not None or number is not None or takeover:
+            turn = turn_of(stream, number, takeover)
+        self._check_prolonging(prolong)
+        given = Application(delivery_of(insert), _meant(retract), _rows(prolong))
+        return self._deliver(
+            given.insert,
+            lambda index, _: applying.apply(index, given, instant, counted, turn),
+            manner_of(wait, prepare),
+        )
+
     def retract(
         self, now: Any, batch: Any, *, wait: Any = None, prepare: str | None = None
     ) -> Retracted:
@@ -264,15 +300,15 @@ class LifetimeIndex(Held[LifeDefinition]):
 
         They are hidden from every probe and scan at once, and taken out of their sub-indexes with
         the next refresh that writes those. If several rows are alike, as many are retracted as are
-        given. Raises RowNotThere where one is not there; nothing is changed then.
+        given. With `wavedex.matching(rows)` instead, all living rows are retracted that agree with
+        one of these in the columns that these have, such as all rows of a key.
+
+        Raises RowNotThere where one is not there; nothing is changed then.
         """
         instant = self.instant(now)
-        bring = InMemory(batch).waiting(self, partial(self._last, instant))
-        return self._write(
-            self._writer,
-            lambda: retracting.retract(self._writer, instant, bring),
-            manner_of(wait, prepare),
-        )
+        rows = _meant(batch) or InMemory(None)
+        manner = manner_of(wait, prepare)
+        return self._write(self._writer, lambda: applying.retract(self, instant, rows), manner)
 
     def prolong(
         self, now: Any, batch: Any, *, wait: Any = None, prepare: str | None = None
@@ -283,15 +319,11 @@ class LifetimeIndex(Held[LifeDefinition]):
         written. Where several rows differ only in their ends, the one that ends first is meant.
         Raises RowNotThere where one is not there, LifetimeTooLong; nothing is changed then.
         """
-        if self._definition.counts:
-            raise BadDefinition("Rows of counted windows have no ends that could be changed.")
+        self._check_prolonging(batch)
         instant = self.instant(now)
-        bring = InMemory(batch).waiting(self, lambda _: At(instant, bound="now"))
-        return self._write(
-            self._writer,
-            lambda: retracting.prolong(self._writer, instant, bring),
-            manner_of(wait, prepare),
-        )
+        rows = InMemory(batch)
+        manner = manner_of(wait, prepare)
+        return self._write(self._writer, lambda: applying.prolong(self, instant, rows), manner)
 
     def migrate(
         self,
@@ -337,6 +369,15 @@ class LifetimeIndex(Held[LifeDefinition]):
         """The ordinal that an instant means. Raises BadTime."""
         return self._definition.slotting.instant(now)
 
-    def _last(self, now: int, manifest: Manifest) -> At:
-        arrivals = LifeClock.of(manifest).arrivals
-        return replace(at_instant(self._writer.definition, now, arrivals), bound=None)
+    def _check_prolonging(self, rows: Any) -> None:
+        if rows is not None and self._definition.counts:
+            raise BadDefinition("Rows of counted windows have no ends that could be changed.")
+
+
+def _meant(rows: Any) -> InMemory | Matching | None:
+    """Rows that are to go, as somebody gives them."""
+    return rows if isinstance(rows, Matching) else _rows(rows)
+
+
+def _rows(rows: Any) -> InMemory | None:
+    return None if rows is None else InMemory(rows)

@@ -21,14 +21,16 @@ from wavedex.index.lifetime.changes import tell
 from wavedex.index.lifetime.clock import Arrivals, LifeClock
 from wavedex.index.lifetime.counted import Counted, count_on, follow
 from wavedex.index.lifetime.definition import LifeDefinition
+from wavedex.index.lifetime.retraction import Replaced
 from wavedex.index.lifetime.writer import LifeWriter
 from wavedex.log.manifest import OPEN, Manifest, Notes
 from wavedex.log.progress import Sources
-from wavedex.plan import Build, Drop, GridState, Insert, Operation, Plan, Sift, apply, touched
+from wavedex.plan import Build, Drop, GridState, Hide, Insert, Operation, Plan, Sift, apply, touched
 from wavedex.plan.slot_set import slots_of
 from wavedex.store.part import Part, Slots
 
 _NONE: Slots = frozenset()
+NOTHING_REPLACED = Replaced()
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,10 @@ class Refreshed:
     """Both."""
     repeated: bool = False
     """Whether the same batch had been taken before."""
+    retracted: int = 0
+    """How many rows were retracted."""
+    prolonged: int = 0
+    """How many rows got another end."""
 
 
 def refresh(
@@ -62,17 +68,18 @@ def refresh(
     arriving: Arriving,
     counted: Counted | None,
     sources: Sources | None = None,
+    replaced: Replaced = NOTHING_REPLACED,
 ) -> Refreshed:
-    """Refresh the index at an instant, with rows that are at hand.
+    """Refresh the index at an instant, with rows that are at hand, in one commit.
 
     A batch that `sources` tell of is known by them, and they are noted. Any other batch is passed
-    over where it is the last one again.
+    over where it is the last one again, unless rows are replaced too.
 
     REQUIRES: the lock is held, and the instant is not before the last.
     """
     definition = writer.definition
     slot = definition.slotting.due(now)
-    is_known = not arriving.rows or sources is not None
+    is_known = not arriving.rows or sources is not None or bool(replaced)
     came = [] if counted is None else sorted(counted.positions.items())
     identity = None if is_known else f"{now}:{arriving.identity}" + f":{came}" * bool(came)
     if identity is not None and identity == manifest.batch:
@@ -82,21 +89,30 @@ def refresh(
     clock = LifeClock.of(manifest).at(now, arrivals)
     # Rows that say themselves what the time is were taken in before it was known.
     fresh = arriving.only(death for death in arriving.summary if death > slot or definition.counts)
-    plan, state, rows = plan_refresh(definition, manifest, arrivals, slot, fresh)
+    coming = fresh if replaced.came is None else fresh + replaced.came
+    plan, state, rows = plan_refresh(
+        definition, manifest, arrivals, slot, coming, waits=replaced.waits
+    )
     before = {name: sub.slots for name, sub in manifest.indexes.items()}
     manifest = writer.commit(
         manifest,
         Change(
-            name="update",
+            name=replaced.name,
             state=state,
             rows=rows,
-            operations=sifting(manifest, plan.transition, definition.floors_at(clock)),
+            operations=(
+                *map(Hide, sorted(replaced.holders)),
+                *sifting(manifest, plan.transition, definition.floors_at(clock)),
+            ),
+            hidden=replaced.hides,
             notes=Notes(
-                batch=identity,
-                totals={"rows": fresh.rows, "null_keys": arriving.null_keys},
+                batch="" if replaced else identity,  # What came before may come again.
+                totals={"rows": fresh.rows, "null_keys": arriving.null_keys, **replaced.totals},
                 sources=sources or Sources(),
                 own=clock.to_json(),
-                told=tell(definition, manifest, clock, writer.workshop.files, fresh),
+                told=tell(
+                    definition, manifest, clock, writer.workshop.files, coming, replaced.went
+                ),
             ),
         ),
     )
@@ -108,6 +124,8 @@ def refresh(
         arriving.over + arriving.rows - fresh.rows,
         arriving.null_keys,
         *touched(_without_delta(plan), before),
+        retracted=replaced.retracted,
+        prolonged=replaced.prolonged,
     )
 
 
@@ -129,13 +147,15 @@ def plan_refresh(
     arrivals: tuple[Arrivals, ...],
     slot: int,
     rows: Arriving,
+    waits: bool = False,
 ) -> tuple[Plan, GridState | None, Arriving]:
     """What a refresh does, what the grid is then, and all rows that it deals with.
 
-    Rows of the delta are among them.
+    Rows of the delta are among them. With `waits` nothing is done that is due: the rows wait in the
+    delta.
     """
     state = definition.state_of(manifest)
-    if state is not None and slot <= state.newest:
+    if state is not None and (waits or slot <= state.newest):
         waiting = into_delta(manifest, frozenset(rows.summary), state.newest)
         return Plan(tuple(waiting)), state, rows
     if state is None:

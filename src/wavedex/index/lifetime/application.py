@@ -1,0 +1,140 @@
+"""One atomic refresh: rows that come, go and get another end, at one instant and in one commit.
+
+1. The rows are checked. A batch of a stream that was taken before is passed over.
+2. Rows that are retracted or get another end are looked for among those that lived before: nothing
+   that comes with the same commit is meant. If one is not there, nothing is changed.
+3. They are hidden where they lie. What comes, with the other ends, goes through the refresh that is
+   due (`wavedex.index.lifetime.refresh`).
+
+An update is the case in which rows only come. To retract rows, or to give them other ends, are the
+others; by themselves they leave what is due to the next refresh, and cost what they touch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+from wavedex.index.core.arrival import Arriving
+from wavedex.index.core.delivery import Delivery, InMemory
+from wavedex.index.core.turns import Turn, check_turn
+from wavedex.index.lifetime.clock import LifeClock
+from wavedex.index.lifetime.counted import Counted, at_instant, follow
+from wavedex.index.lifetime.definition import At, LifeDefinition
+from wavedex.index.lifetime.feed import LifeHolder
+from wavedex.index.lifetime.refresh import Refreshed, check_forwards, refresh
+from wavedex.index.lifetime.retraction import (
+    Matching,
+    Meant,
+    Replaced,
+    Retracted,
+    meant_by,
+    meant_exactly,
+    replace_rows,
+)
+from wavedex.log.manifest import Manifest
+from wavedex.log.progress import Progress, Sources
+
+
+@dataclass(frozen=True)
+class Application:
+    """What somebody gives to be done in one commit."""
+
+    insert: Delivery
+    retract: InMemory | Matching | None = None
+    prolong: InMemory | None = None
+
+
+def apply(
+    index: LifeHolder, given: Application, now: int, counted: Counted | None, turn: Turn | None
+) -> Refreshed:
+    """Do all of it at an instant. Raises what `update`, `retract` and `prolong` raise."""
+    rows = given.insert
+    index = rows.working(index)
+    writer = index.writer
+
+    def at(manifest: Manifest) -> At:
+        definition = index.definition_at(manifest)
+        return at_instant(definition, now, follow(definition, manifest, now, counted))
+
+    bring = rows.waiting(index, at)
+    with writer.writing() as manifest:
+        sources = None
+        if turn is not None:
+            progress = check_turn(manifest, turn)
+            if progress is not None and progress.batch == turn.number:
+                last = LifeClock.of(manifest).now
+                due = None if last is None else writer.definition.slotting.due(last)
+                return Refreshed(manifest.commit, due, repeated=True)
+            sources = Sources({turn.stream: Progress(turn.number, None)})
+        check_forwards(manifest, now, writer.definition)
+        with bring(manifest) as arriving, _replacing(index, manifest, given, now) as replaced:
+            name = "apply" if replaced else "update"
+            return refresh(
+                writer, manifest, now, arriving, counted, sources, replace(replaced, name=name)
+            )
+
+
+def retract(index: LifeHolder, now: int, rows: InMemory | Matching) -> Retracted:
+    """Hide rows from now on. Raises RowNotThere, and then nothing has changed."""
+    return _replace(index, Application(InMemory(None), retract=rows), now, "retract")
+
+
+def prolong(index: LifeHolder, now: int, rows: InMemory) -> Retracted:
+    """Give rows other ends. Raises RowNotThere, and then nothing has changed."""
+    return _replace(index, Application(InMemory(None), prolong=rows), now, "prolong")
+
+
+def _replace(index: LifeHolder, given: Application, now: int, name: str) -> Retracted:
+    """Replace rows, and leave what is due to the next refresh."""
+    writer = index.writer
+    bring = given.insert.waiting(index, lambda _: At(now))
+    with writer.writing() as manifest:
+        check_forwards(manifest, now, writer.definition)
+        with bring(manifest) as nothing, _replacing(index, manifest, given, now) as replaced:
+            if not replaced:
+                return Retracted(manifest.commit, 0)
+            alone = replace(replaced, name=name, waits=True)
+            done = refresh(writer, manifest, now, nothing, None, None, alone)
+    return Retracted(done.commit, done.retracted + done.prolonged)
+
+
+@contextmanager
+def _replacing(
+    index: LifeHolder, manifest: Manifest, given: Application, now: int
+) -> Iterator[Replaced]:
+    """The rows that are to be replaced, where they lie."""
+    definition = index.definition_at(manifest)
+    with (
+        _brought(index, manifest, given.retract, lambda each: _last(each, manifest, now)) as gone,
+        _brought(index, manifest, given.prolong, lambda _: At(now, bound="now")) as prolonged,
+    ):
+        meant: Meant | None = None
+        if isinstance(given.retract, Matching):
+            meant = meant_by(definition, given.retract)
+        elif gone is not None:
+            meant = meant_exactly(definition, gone)
+        files = index.writer.workshop.files
+        yield replace_rows(definition, files, manifest, now, meant, prolonged)
+
+
+@contextmanager
+def _brought(
+    index: LifeHolder,
+    manifest: Manifest,
+    rows: InMemory | Matching | None,
+    at: Callable[[LifeDefinition], At],
+) -> Iterator[Arriving | None]:
+    """Rows as they are, None where there are none or where they are only to be matched."""
+    if not isinstance(rows, InMemory):
+        yield None
+        return
+    bring = rows.waiting(index, lambda each: at(index.definition_at(each)))
+    with bring(manifest) as arriving:
+        yield arriving
+
+
+def _last(definition: LifeDefinition, manifest: Manifest, now: int) -> At:
+    """What is known of rows that only say which rows are meant."""
+    return replace(at_instant(definition, now, LifeClock.of(manifest).arrivals), bound=None)
