@@ -67,6 +67,42 @@ def test_counted_windows_are_those_of_the_local_engine(spark, tmp_path):
     assert not unnamed(index)
 
 
+def test_what_spark_applies_is_what_the_local_engine_applies(spark, tmp_path):
+    index, plain = (create(tmp_path / name) for name in ("spark", "plain"))
+    first = lives(7, 0, 4, 14)
+    for each in (index, plain):
+        each.update(4, table(first))
+    gone, held = [row for row in first if row["e"] > 8][:2]
+    given = {
+        "insert": table(lives(9, 2, 8, 9)),  # some of them late
+        "retract": table([gone]),
+        "prolong": table([{**held, "e": 20}]),
+    }
+    frames = {name: frame_of(spark, rows) for name, rows in given.items()}
+    known = index.commit
+    done = wxs.apply(index.path, 8, **frames, stream="s", number=0)
+    assert said(done) == said(plain.apply(8, **given, stream="s", number=0))
+    assert wxs.apply(index.path, 8, **frames, stream="s", number=0).repeated
+    assert same_rows(scanned(index), scanned(plain))
+    told = index.changes(known).read_all().drop_columns(["_commit"]).to_pylist()
+    assert told
+    assert same_rows(told, plain.changes(known).read_all().drop_columns(["_commit"]).to_pylist())
+    key = scanned(index)[0]["k"]
+    keys = frame_of(spark, pa.table({"k": [key]}))
+    assert wxs.apply(index.path, 9, retract=wx.matching(keys)).retracted
+    assert not index.probe(key).num_rows
+    index.verify()
+
+
+def test_apply_needs_a_frame_and_a_lifetime_index(spark, tmp_path):
+    index = create(tmp_path / "i.wx")
+    with pytest.raises(errors.BadDefinition, match=r"wavedex.open\(path\).apply"):
+        wxs.apply(index.path, 3, retract=wx.matching({"k": [1]}))
+    wave = spark_rows.create(tmp_path / "wave.wx")
+    with pytest.raises(errors.NotAnIndex, match="its rows leave by themselves"):
+        wxs.apply(wave.path, 3, insert=frame_of(spark, table(lives(1, 0, 2, 9))))
+
+
 def test_rows_may_say_themselves_what_the_time_is(spark, tmp_path):
     index = create(tmp_path / "i.wx")
     oracle = Lives()

@@ -124,7 +124,7 @@ def _append_each(
     for number, path in enumerate(files, start=1):
         with working(f"Appending {path} ({number} of {len(files)})"):
             told, text = _append(idx, read_rows(idx, path, texts), said)
-        yield Answer({"file": str(path), **told}, f"{printable(_listed([path]))}: {text}")
+        yield Answer({"file": str(path), **told}, f"{printable(listed([path]))}: {text}")
 
 
 def _append_together(
@@ -134,9 +134,9 @@ def _append_together(
     idx = cast(wavedex.LifetimeIndex, idx)
     refuse("wave indexes, and this is a lifetime index", slot=said.slot)
     positions = _positions(idx, said.arrived)
-    with working(f"Appending {_listed(files)}"):
+    with working(f"Appending {listed(files)}"):
         told, text = _update(idx, files, texts, said, positions)
-    yield Answer({"files": [*map(str, files)], **told}, f"{printable(_listed(files))}: {text}")
+    yield Answer({"files": [*map(str, files)], **told}, f"{printable(listed(files))}: {text}")
 
 
 _TAKEN: dict[str, Callable[..., Iterator[Answer]]] = {
@@ -196,7 +196,7 @@ def _said_of(done: wavedex.Appended, labels: list[str], already: bool) -> str:
         named = labels[0] if len(labels) == 1 else f"{labels[0]} to {labels[-1]}"
         slots = f"{len(labels):,} slot{'s' * (len(labels) != 1)} ({named})"
         parts = [slots, f"{done.rows:,} row{'s' * (done.rows != 1)}"]
-    return _with_others(
+    return with_others(
         parts,
         (done.null_keys, "skipped without a key"),
         (done.late, "late and dropped"),
@@ -216,23 +216,21 @@ def _update(
 ) -> tuple[dict[str, Any], str]:
     """Refresh once with the rows of all files, and return what was done as JSON and in words."""
     slotting, now = idx.definition.slotting, said.now
-    table, null_keys = _read_all(idx, files, texts)
+    table, null_keys = read_all(idx, files, texts)
     why = "" if now is not None else ", the last insertion"
     if now is None:
         if not table.num_rows:
             told = {"now": None, "rows": 0, "null_keys": null_keys}
             nothing = "no rows to insert, and no --now to refresh at"
-            return told, _with_others([nothing], (null_keys, "skipped without a key"))
+            return told, with_others([nothing], (null_keys, "skipped without a key"))
         now = slotting.moment(int(ordinals(table.column(idx.definition.time)).max()))
     done = idx.update(now, table, arrived=positions, wait=said.wait)
     done = replace(done, null_keys=null_keys)
     at = slotting.moment(idx.instant(now))
-    return {"now": at, **asdict(done)}, f"as of {at}{why}: {_said_of_refresh(done)}"
+    return {"now": at, **asdict(done)}, f"as of {at}{why}: {said_of_refresh(done)}"
 
 
-def _read_all(
-    idx: wavedex.LifetimeIndex, files: Sequence[Path], texts: Texts
-) -> tuple[pa.Table, int]:
+def read_all(idx: AnyIndex, files: Sequence[Path], texts: Texts) -> tuple[pa.Table, int]:
     """The rows of all files in the columns of the index, and how many had no key and are left out.
 
     Raises what reading and fitting raise, with the name of the file.
@@ -265,16 +263,21 @@ def _positions(idx: wavedex.LifetimeIndex, arrived: list[str]) -> dict[str, int]
     return {name: whole(value, "--arrived") for name, value in pairs.items()}
 
 
-def _said_of_refresh(done: wavedex.Refreshed) -> str:
+def said_of_refresh(done: wavedex.Refreshed) -> str:
     """What a refresh did, in words."""
     if done.repeated:
         return "already there"
     where = f" into {' '.join(done.inserts)}" if done.inserts else ", to wait for the next refresh"
     rows = f"{done.rows:,} row{'s' * (done.rows != 1)}{where}"
     parts = [rows if done.rows else "no rows"]
+    parts += [
+        f"{count:,} {what}"
+        for count, what in ((done.retracted, "retracted"), (done.prolonged, "with another end"))
+        if count
+    ]
     if done.expires:
         parts.append(f"expired from {' '.join(done.expires)}")
-    return _with_others(
+    return with_others(
         parts,
         (done.null_keys, "skipped without a key"),
         (done.over, "over already"),
@@ -284,11 +287,12 @@ def _said_of_refresh(done: wavedex.Refreshed) -> str:
 # -- both --------------------------------------------------------------------------------------
 
 
-def _listed(files: Sequence[Path]) -> str:
+def listed(files: Sequence[Path]) -> str:
+    """Files as people name them."""
     return ", ".join(map(str, files))
 
 
-def _with_others(parts: list[str], *others: tuple[int, str]) -> str:
+def with_others(parts: list[str], *others: tuple[int, str]) -> str:
     """What was done, and how many rows were left out and why."""
     return ", ".join([*parts, *(f"{count:,} {why}" for count, why in others if count)])
 

@@ -19,6 +19,7 @@ from typer.core import TyperCommand, TyperGroup
 import wavedex
 from wavedex.cli import (
     append,
+    apply,
     changes,
     create,
     erase,
@@ -108,6 +109,7 @@ def _options(
 for module in (
     create,
     append,
+    apply,
     run,
     probe,
     scan,

@@ -129,6 +129,10 @@ class Kind(ABC):
         """Refresh an index at an instant. Raises NotAnIndex where there are no refreshes."""
 
     @abstractmethod
+    def apply(self, index: Any, now: Any, **given: Any) -> Any:
+        """Insert, retract and prolong in one commit. Raises NotAnIndex as `update` does."""
+
+    @abstractmethod
     def refresh(self, index: Any, rows: Delivery, now: int | None) -> Any:
         """Take rows with an instant, if one was given. The rows say how far streams have come.
 

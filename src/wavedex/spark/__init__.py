@@ -10,7 +10,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from wavedex.spark.appends import amend, append, update
+    from wavedex.spark.appends import amend, append, apply, update
     from wavedex.spark.moving_view import view
     from wavedex.spark.opening import open  # noqa: A004 - as wavedex.open
     from wavedex.spark.probes import probe
@@ -26,6 +26,7 @@ _HOMES = {
     "session": "sessions",
     "sink": "stream",
     "update": "appends",
+    "apply": "appends",
     "view": "moving_view",
 }
 
@@ -36,4 +37,4 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-__all__ = ["Sink", "amend", "append", "open", "probe", "session", "sink", "update", "view"]
+__all__ = ["Sink", "amend", "append", "apply", "open", "probe", "session", "sink", "update", "view"]

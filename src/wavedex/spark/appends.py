@@ -8,8 +8,10 @@ from typing import Any
 
 from pyspark.sql import DataFrame
 
+from wavedex.errors import BadDefinition
 from wavedex.index.kinds import kind_of
 from wavedex.index.lifetime.refresh import Refreshed
+from wavedex.index.lifetime.retraction import Matching
 from wavedex.index.opening import AnyIndex
 from wavedex.index.wave.append import Appended
 from wavedex.spark.frames import FrameDelivery
@@ -73,6 +75,52 @@ def update(
     index = _opened(path, frame)
     rows = FrameDelivery(frame)
     return kind_of(index).update(index, rows, now, arrived, wait=wait, prepare=prepare)
+
+
+def apply(
+    path: Path | AnyIndex,
+    now: Any,
+    *,
+    insert: DataFrame | None = None,
+    retract: DataFrame | Matching | None = None,
+    prolong: DataFrame | None = None,
+    arrived: Mapping[str, int] | None = None,
+    stream: str | None = None,
+    number: int | None = None,
+    takeover: bool = False,
+    wait: Any = None,
+    prepare: str | None = None,
+) -> Refreshed:
+    """One refresh in one commit, as `LifetimeIndex.apply` does.
+
+    The rows of `insert` are staged by a job of Spark's. Those that are retracted or get another end
+    are collected, since each is looked up. For all living rows that agree with those of a frame,
+    give `retract=wavedex.matching(frame)`.
+
+    Raises what `LifetimeIndex.apply` raises, NotAnIndex where the index is of another kind,
+    BadDefinition where there is no frame, and SparkFailed. The index is then as it was.
+    """
+    frames = (insert, retract.rows if isinstance(retract, Matching) else retract, prolong)
+    frame = next((each for each in frames if isinstance(each, DataFrame)), None)
+    if frame is None:
+        raise BadDefinition(
+            "No data frame of Spark is given. Use wavedex.open(path).apply for other rows."
+        )
+    index = _opened(path, frame)
+    done: Refreshed = kind_of(index).apply(
+        index,
+        now,
+        insert=insert,
+        retract=retract,
+        prolong=prolong,
+        arrived=arrived,
+        stream=stream,
+        number=number,
+        takeover=takeover,
+        wait=wait,
+        prepare=prepare,
+    )
+    return done
 
 
 def _opened(path: Path | AnyIndex, frame: DataFrame) -> AnyIndex:

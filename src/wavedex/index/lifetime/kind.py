@@ -79,6 +79,9 @@ class LifeKind(Kind):
     ) -> Refreshed:
         return index.update(now, rows, arrived=arrived, **manner)
 
+    def apply(self, index: LifetimeIndex, now: Any, **given: Any) -> Refreshed:
+        return index.apply(now, **given)
+
     def refresh(self, index: LifetimeIndex, rows: Delivery, now: int | None) -> Refreshed:
         if now is None:
             return index.append(rows, prepare=NOW)

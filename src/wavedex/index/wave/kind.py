@@ -60,6 +60,11 @@ class WaveKind(Kind):
     ) -> NoReturn:
         raise NotAnIndex(f"{index.path} is no lifetime index. Use append.")
 
+    def apply(self, index: WaveIndex, now: Any, **given: Any) -> NoReturn:
+        raise NotAnIndex(
+            f"{index.path} is no lifetime index: its rows leave by themselves. Use append."
+        )
+
     def refresh(self, index: WaveIndex, rows: Delivery, now: int | None) -> Appended:
         return index.append(rows, prepare=NOW)
 

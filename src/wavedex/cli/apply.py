@@ -1,0 +1,135 @@
+"""The command `apply`: rows come, go and get another end in a lifetime index, in one commit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import pyarrow as pa
+import typer
+
+import wavedex
+from wavedex.cli.append import Texts, read_all, read_rows, said_of_refresh, settle
+from wavedex.cli.options import From, Index, Wait, pairs_of, whole
+from wavedex.cli.output import Answer, working
+from wavedex.index.kinds import kind_of
+from wavedex.index.opening import AnyIndex, open_index
+from wavedex.slots import check_zone
+
+Files = list[Path] | None
+
+
+def apply(
+    index: Index,
+    now: Annotated[str, typer.Option(metavar="T", help="The instant of the refresh.")],
+    insert: Annotated[
+        Files, typer.Option(metavar="FILE", help="Rows that come; several times.")
+    ] = None,
+    retract: Annotated[
+        Files,
+        typer.Option(metavar="FILE", help="Rows that go, told by all columns; several times."),
+    ] = None,
+    retract_matching: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="Let all living rows go that agree with a row of this file, which has the key and "
+            "some other columns.",
+        ),
+    ] = None,
+    retract_key: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY", help="Let all living rows of a key go; several times."),
+    ] = None,
+    prolong: Annotated[
+        Files,
+        typer.Option(
+            metavar="FILE", help="Rows with other ends, told by all other columns; several times."
+        ),
+    ] = None,
+    arrived: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="COLUMN=N",
+            help="For counted windows: the newest position of each stream, by its column; several "
+            "times.",
+        ),
+    ] = None,
+    stream: Annotated[
+        str | None, typer.Option(metavar="NAME", help="The stream of which this is a batch.")
+    ] = None,
+    number: Annotated[
+        int | None, typer.Option(metavar="N", help="The number of the batch, from 0 on.")
+    ] = None,
+    null: Annotated[
+        str,
+        typer.Option(metavar="TEXT", help="What stands for no value in a CSV file, unquoted."),
+    ] = "",
+    zone: Annotated[
+        str | None,
+        typer.Option(metavar="ZONE", help="The zone of times in the files that name none."),
+    ] = None,
+    from_kind: From = None,
+    wait: Wait = None,
+) -> Answer:
+    """Refresh a lifetime index: insert rows, retract rows, give rows other ends, all or nothing.
+
+    What is retracted or gets another end lived before: rows that come with the same command are not
+    meant. With --stream and --number the same command again is passed over.
+    """
+    idx = open_index(index)
+    if zone is not None:
+        check_zone(zone)
+    ways = (retract, retract_matching, retract_key)
+    if sum(map(bool, ways)) > 1:
+        raise typer.BadParameter(
+            "give one of --retract, --retract-matching and --retract-key; apply the others after "
+            "it."
+        )
+    texts = Texts(null, zone, from_kind)
+    gone: Any = _read(idx, retract, texts)
+    if retract_matching is not None:
+        gone = wavedex.matching(read_rows(idx, retract_matching, texts))
+    if retract_key:
+        gone = wavedex.matching(_keys(idx, retract_key))
+    with working(f"Applying to {index}"):
+        done = kind_of(idx).apply(
+            idx,
+            now,
+            insert=_read(idx, insert, texts),
+            retract=gone,
+            prolong=_read(idx, prolong, texts),
+            arrived=_positions(arrived),
+            stream=stream,
+            number=number,
+            wait=wait,
+        )
+    settle(idx)
+    return Answer({"now": now, **asdict(done)}, f"as of {now}: {said_of_refresh(done)}")
+
+
+def _read(idx: AnyIndex, files: Sequence[Path] | None, texts: Texts) -> pa.Table | None:
+    return read_all(idx, files, texts)[0] if files else None
+
+
+def _positions(arrived: list[str] | None) -> dict[str, int] | None:
+    """How far each stream has come, if it is said."""
+    if not arrived:
+        return None
+    pairs = pairs_of("--arrived", arrived)
+    return {name: whole(value, "--arrived") for name, value in pairs.items()}
+
+
+def _keys(idx: AnyIndex, texts: Sequence[str]) -> dict[str, list[Any]]:
+    """Keys as columns."""
+    spec, names = idx.definition.spec, idx.definition.key_names
+    keys = [spec.key_type.parse(text) for text in texts]
+    columns = zip(*keys, strict=True) if len(names) > 1 else [keys]
+    return dict(zip(names, map(list, columns), strict=True))
+
+
+COMMANDS: dict[Callable[..., Any], str] = {
+    apply: "wavedex apply calls.wx --now 2026-01-05T12:22 --insert new.csv --retract ended.csv"
+}

@@ -1,0 +1,85 @@
+"""Rows that come, go and get another end from a shell, in one commit."""
+
+import json
+
+import pyarrow.parquet as pq
+import pytest
+
+import wavedex as wx
+from kit.cli_calls import call, fill, minute, table_of
+
+NOW = "2026-01-05T12:10"
+
+
+@pytest.fixture
+def calls(tmp_path):
+    """Calls as of 12:08."""
+    fill(tmp_path / "calls.wx", keep_commits=50)
+    return tmp_path / "calls.wx"
+
+
+@pytest.fixture
+def write(tmp_path):
+    def written(name, rows):
+        pq.write_table(table_of(rows), tmp_path / name)
+        return tmp_path / name
+
+    return written
+
+
+def callers(path):
+    return sorted(wx.open(path).scan().read_all()["caller"].to_pylist())
+
+
+def test_all_of_it_is_applied_at_once_and_a_batch_of_a_stream_once(run, calls, write):
+    before = wx.open(calls).commit
+    asked = [
+        "apply", calls, "--now", NOW,
+        "--insert", write("new.parquet", [call("fay", 9, 14)]),
+        "--retract", write("gone.parquet", [call("bob", 3, 15)]),
+        "--prolong", write("held.parquet", [call("dot", 6, 24)]),
+        "--stream", "calls", "--number", 0,
+    ]  # fmt: skip
+    told = run(*asked)
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert told.stdout.startswith(f"as of {NOW}: 1 row")
+    assert "1 retracted, 1 with another end" in told.stdout
+    assert callers(calls) == ["ann", "cid", "dot", "eve", "fay"]
+    idx = wx.open(calls)
+    assert idx.probe("dot")["until"].to_pylist() == [minute(24)]
+    changes = idx.changes(before).read_all()
+    assert set(changes["_commit"].to_pylist()) == {before + 1}
+    again = run(*asked)
+    assert again.stdout == f"as of {NOW}: already there\n"
+    assert json.loads(run(*asked, "--json").stdout)["repeated"] is True
+
+
+def test_rows_are_retracted_by_keys_and_by_some_columns(run, calls, tmp_path):
+    told = json.loads(run("apply", calls, "--now", NOW, "--retract-key", "eve", "--json").stdout)
+    assert told["retracted"] == 1
+    some = tmp_path / "some.csv"
+    some.write_text("caller,line\ndot,1\n")
+    told = run("apply", calls, "--now", NOW, "--retract-matching", some, "--json")
+    assert json.loads(told.stdout)["retracted"] == 1
+    assert callers(calls) == ["ann", "bob", "cid"]
+
+
+def test_what_is_not_there_is_named_and_nothing_is_changed(run, calls, write):
+    before = callers(calls)
+    told = run("apply", calls, "--now", NOW, "--retract", write("no.parquet", [call("zoe", 1, 15)]),
+               "--insert", write("new.parquet", [call("fay", 9, 14)]))  # fmt: skip
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert "1 of the rows are not there" in told.stderr
+    assert "zoe" in told.stderr
+    assert callers(calls) == before
+    told = run("apply", calls, "--now", NOW, "--retract-key", "a", "--retract-matching", "x.csv")
+    assert (told.exit_code, "give one of --retract" in told.stderr) == (2, True)
+    assert run("apply", calls).exit_code == 2  # the instant is needed
+
+
+def test_a_wave_index_is_told_what_it_has_instead(run, tmp_path):
+    schema = table_of([]).schema
+    wx.WaveIndex.create(tmp_path / "w.wx", schema, key="caller", time="begun", window=3)
+    told = run("apply", tmp_path / "w.wx", "--now", NOW)
+    assert (told.exit_code, told.stdout) == (1, "")
+    assert "is no lifetime index: its rows leave by themselves" in told.stderr
