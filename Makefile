@@ -103,6 +103,7 @@ bench: setup
 	$(BIN)/python -m bench.changing
 	$(BIN)/python -m bench.hashes
 	$(BIN)/python -m bench.hidden
+	$(BIN)/python -m bench.joints
 	$(BIN)/python -m bench.checks
 	$(BIN)/python -m bench.upkeep
 	$(BIN)/python -m bench.cold

@@ -324,6 +324,21 @@ def test_probes_with_hidden_rows_are_measured_beside_those_without(tmp_path, cap
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.slow
+def test_changes_and_atomic_refreshes_are_measured_and_checked(tmp_path, capsys):
+    from bench.joints import main
+
+    path = tmp_path / "joints.json"
+    asked = ["--rows", "300", "--json", str(path), "--folder", str(tmp_path)]
+    report = main(asked)
+    assert report["checked"]
+    assert json.loads(path.read_text()) == report
+    assert [each["what"] for each in report["changes"]] == ["wave", "rebuild", "no-rebuild"]
+    assert all(each["commits"]["one"] == 1 for each in report["applied"])
+    assert "| apply beside three calls, `rebuild` |" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == [path]
+
+
 @pytest.mark.parametrize("counted", [False, True])
 def test_wrong_answers_of_lives_are_noticed(counted):
     from bench.lives.rows import Lives, read_all

@@ -10,15 +10,17 @@ backwards from one commit to the next.
 from __future__ import annotations
 
 import contextlib
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import chain, pairwise
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
 
+from wavedex.crew import run_together
 from wavedex.errors import BadPosition, CommitGone
 from wavedex.files.contract import AnyFiles
 from wavedex.files.names import manifest_name
@@ -27,6 +29,7 @@ from wavedex.index.core.definition import AT_COLUMN, CHANGE_COLUMN, COMMIT_COLUM
 from wavedex.log.manifest import Log, Manifest
 from wavedex.rows.arrow import empty_batch, to_arrow
 from wavedex.rows.entries import one_batch
+from wavedex.rows.order import stable_order
 from wavedex.slots import Ordinals, from_ordinals
 from wavedex.store.checks import CheckedParts
 from wavedex.store.formats import open_shard
@@ -38,6 +41,9 @@ Position = int | tuple[str, int]
 
 MANIFESTS_KNOWN = 4
 """So many manifests are kept in memory: each is compared with the one before and the one after."""
+THREADS = os.cpu_count() or 1
+ROWS_MANY = 16_384
+"""More rows than this are put in order column by column on threads."""
 
 
 @dataclass(frozen=True)
@@ -212,14 +218,15 @@ class ChangeFeed(Generic[D]):
                 for number in (step.commit, step.since):
                     if number is not None:
                         pins.enter_context(self._files.pin(manifest_name(number)))
-            moved = [
-                each
-                for shard in step.shards
-                for each in self._changes.read(
+
+            def read(shard: int) -> list[Moved]:
+                found = self._changes.read(
                     self._files, self._definition, before, after, shard, self._open
                 )
-            ]
-            return _in_order(self._definition, step.commit, moved)
+                return [each for each in found if each.rows.num_rows]
+
+            moved = run_together([partial(read, shard) for shard in step.shards], THREADS)
+            return _in_order(self._definition, step.commit, [*chain.from_iterable(moved)])
 
     def _changes_in_place(
         self, before: Manifest | None, after: Manifest, shards: Iterable[int]
@@ -275,7 +282,7 @@ def _in_order(definition: Definition, commit: int, moved: Sequence[Moved]) -> pa
     """What came and went in one commit, as one batch in the order in which it happened."""
     schema = change_schema(definition)
     # Those that went first: so the usual commit, in which all happens at one instant, is in order.
-    moved = sorted((each for each in moved if each.rows.num_rows), key=lambda each: each.sign)
+    moved = sorted(moved, key=lambda each: each.sign)
     if not moved:
         return empty_batch(schema)
     names = definition.schema.names
@@ -292,7 +299,11 @@ def _in_order(definition: Definition, commit: int, moved: Sequence[Moved]) -> pa
     batch = one_batch(pa.table(columns, schema=schema))
     if (at[1:] >= at[:-1]).all():
         return batch
-    return batch.take(to_arrow(np.lexsort((signs, at))))
+    # Those that went stand before those that came, and so they do where their instants are one.
+    order = to_arrow(stable_order(at))
+    threads = THREADS if len(at) > ROWS_MANY else 1
+    taken = run_together([partial(column.take, order) for column in batch.columns], threads)
+    return pa.RecordBatch.from_arrays(taken, schema=schema)
 
 
 def _table(rows: pa.Table | pa.RecordBatch) -> pa.Table:
