@@ -223,6 +223,10 @@ class CommitGone(WavedexError):
     """A commit that was asked for is not kept any more, or was never there."""
 
 
+class Straddling(WavedexError):
+    """One clock does not divide another: some of its slots begin in the middle of one of those."""
+
+
 class BadPosition(WavedexError):
     """Changes were asked for from where no stream has been."""
 

@@ -417,8 +417,16 @@ class Held(Readable, Generic[D]):
 
     _inner = frozenset(
         {
-            *("at", "change_feed", "created", "definition", "definition_at", "definition_kind"),
-            *("instant", "manifest", "slot_number", "snapshot_kind", "storage", "surroundings"),
+            *("at", "change_feed", "changes_kind", "created", "definition", "definition_at"),
+            *(
+                "definition_kind",
+                "instant",
+                "manifest",
+                "slot_number",
+                "snapshot_kind",
+                "storage",
+                "surroundings",
+            ),
             *("writer", "writer_kind"),
         }
     )

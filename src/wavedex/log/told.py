@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import pyarrow as pa
 import xxhash
 
 from wavedex.errors import Damaged
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.rows.arrays import read_batch, write_batch
+from wavedex.rows.arrow import number_view, to_arrow
 from wavedex.rows.pieces import concat
 
 _SIGN = "_change"
@@ -34,8 +36,9 @@ class Told:
     def write(self, files: AnyFiles, name: str) -> FileRef:
         """Write them to a new file. ENSURES: it lasts."""
         rows = concat([self.went, self.came])
-        counts = pa.array([-1] * self.went.num_rows + [1] * self.came.num_rows, pa.int8())
-        batch = rows.append_column(_SIGN, counts)
+        counts = [self.went.num_rows, self.came.num_rows]
+        signs = np.repeat(np.array([-1, 1], np.int8), counts)
+        batch = rows.append_column(_SIGN, to_arrow(signs))
         ref = files.create(name, lambda sink: write_batch(sink, batch))
         files.sync(name)
         return ref
@@ -47,7 +50,6 @@ class Told:
         if xxhash.xxh64_hexdigest(buffer) != ref.checksum:
             raise Damaged(f"{ref.name} has another checksum than its manifest says")
         batch = read_batch(buffer, ref.name)
-        signs = batch.column(_SIGN).to_numpy()
+        went = int((number_view(batch.column(_SIGN)) < 0).sum())
         rows = batch.drop_columns([_SIGN])
-        went = int((signs < 0).sum())
         return cls(rows.slice(went), rows.slice(0, went))

@@ -2,6 +2,7 @@
 
 from wavedex.slots.calendar import Calendar
 from wavedex.slots.contract import Ordinals, Slotting, distinct, from_ordinals, ordinals
+from wavedex.slots.division import check_divides, check_nested, divides
 from wavedex.slots.ends import Ends
 from wavedex.slots.named import NamedSlots
 from wavedex.slots.numbers import Numbers
@@ -16,8 +17,11 @@ __all__ = [
     "Numbers",
     "Ordinals",
     "Slotting",
+    "check_divides",
+    "check_nested",
     "check_zone",
     "distinct",
+    "divides",
     "duration_ns",
     "from_json",
     "from_ordinals",

@@ -202,7 +202,7 @@ HELD = READING | {
 
 def test_tab_shows_what_users_call(idx: wx.WaveIndex, life: wx.LifetimeIndex) -> None:
     assert names(idx) == HELD | {"amend", "changes", "read_records"}
-    assert names(life) == HELD | {"prolong", "retract", "update"}
+    assert names(life) == HELD | {"apply", "changes", "prolong", "retract", "update"}
     assert names(idx.snapshot()) == READING | {"close", "commit"}
     assert names(life.snapshot()) == READING | {"close", "commit"}
     assert names(idx.last(1)) == READING
