@@ -228,7 +228,7 @@ class Straddling(WavedexError):
 
 
 class BadPosition(WavedexError):
-    """Changes were asked for from where no stream has been."""
+    """What changes were asked from is no commit, and no batch that a stream has come to."""
 
 
 class BadSource(WavedexError):

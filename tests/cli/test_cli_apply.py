@@ -77,6 +77,14 @@ def test_what_is_not_there_is_named_and_nothing_is_changed(run, calls, write):
     assert run("apply", calls).exit_code == 2  # the instant is needed
 
 
+def test_rows_without_a_key_are_told_of(run, tmp_path, write):
+    fill(tmp_path / "skips.wx", nulls="skip")
+    rows = [call("fay", 9, 14), {**call("fay", 9, 14), "caller": None}]
+    told = run("apply", tmp_path / "skips.wx", "--now", NOW, "--insert", write("new.parquet", rows))
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert "1 skipped without a key" in told.stdout
+
+
 def test_a_wave_index_is_told_what_it_has_instead(run, tmp_path):
     schema = table_of([]).schema
     wx.WaveIndex.create(tmp_path / "w.wx", schema, key="caller", time="begun", window=3)

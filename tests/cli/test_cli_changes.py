@@ -49,7 +49,7 @@ def test_changes_are_shown_since_a_batch_of_a_stream(run, tmp_path):
 def test_what_cannot_be_meant_is_said(run, kept):
     for asked, said in [
         ("soon", "'soon' is no commit and no batch of a stream. Give the number of a commit"),
-        ("99", "Commit 99 is not there: the index keeps 0 to"),
+        ("99", "Commit 99 was never there: the newest is 2, and the index keeps 0 to 2"),
         ("s:1", "No stream 's' has fed the index; the streams that have are: none."),
     ]:
         result = run("changes", kept, "--since", asked)

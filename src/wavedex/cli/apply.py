@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
-import pyarrow as pa
 import typer
 
 import wavedex
@@ -89,7 +88,8 @@ def apply(
             "it."
         )
     texts = Texts(null, zone, from_kind)
-    gone: Any = _read(idx, retract, texts)
+    read = [_read(idx, files, texts) for files in (insert, retract, prolong)]
+    rows, gone, held = (table for table, _ in read)
     if retract_matching is not None:
         gone = wavedex.matching(read_rows(idx, retract_matching, texts))
     if retract_key:
@@ -98,20 +98,22 @@ def apply(
         done = kind_of(idx).apply(
             idx,
             now,
-            insert=_read(idx, insert, texts),
+            insert=rows,
             retract=gone,
-            prolong=_read(idx, prolong, texts),
+            prolong=held,
             arrived=_positions(arrived),
             stream=stream,
             number=number,
             wait=wait,
         )
+    done = replace(done, null_keys=sum(skipped for _, skipped in read))
     settle(idx)
     return Answer({"now": now, **asdict(done)}, f"as of {now}: {said_of_refresh(done)}")
 
 
-def _read(idx: AnyIndex, files: Sequence[Path] | None, texts: Texts) -> pa.Table | None:
-    return read_all(idx, files, texts)[0] if files else None
+def _read(idx: AnyIndex, files: Sequence[Path] | None, texts: Texts) -> tuple[Any, int]:
+    """The rows of files, None if there are no files, and how many had no key."""
+    return read_all(idx, files, texts) if files else (None, 0)
 
 
 def _positions(arrived: list[str] | None) -> dict[str, int] | None:

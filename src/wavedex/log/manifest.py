@@ -177,6 +177,8 @@ class Manifest:
     """The checksum of what the index was created as."""
     told: FileRef | None = kept(maybe(_FILE), default=None)
     """The rows that came or went with this commit and of which its parts do not tell."""
+    tells: bool = kept(default=True)
+    """Whether it tells of such rows, if there were any. An earlier Wavedex did not."""
 
     def follows(self, other: Manifest) -> bool | None:
         """Whether it is another manifest, or came to be on top of it.
@@ -323,7 +325,7 @@ class Notes:
 
 def _as_of_now(body: dict[str, Any]) -> dict[str, Any]:
     """What an index of format 5 or 6 has in its manifests, as they are written now."""
-    body = {"told": None, **body}  # new with format 7
+    body = {"told": None, "tells": "told" in body, **body}  # new with format 7
     if "own" in body:
         return body
     ledger = {name: body[name] for name in ("delivered", "rows")}

@@ -13,7 +13,7 @@ import pytest
 import wavedex as wx
 from kit.crashing import crash_everywhere
 from kit.folding import Folding
-from kit.life_rows import LAST, SCHEMA, make, rows_at, table
+from kit.life_rows import COUNTED, LAST, SCHEMA, SIZES, make, rows_at, table
 from kit.matrix import in_turn
 from wavedex import errors
 from wavedex.testing.crashes import DISKS
@@ -149,6 +149,35 @@ def test_a_row_that_is_meant_twice_is_retracted_and_an_alike_one_lives_on(life):
         life.apply(6, retract=table([row(3, 4, 15, "a")]), prolong=table([row(3, 4, 20, "a")]))
 
 
+def test_what_the_same_commit_pushes_out_of_a_counted_window_is_not_there(tmp_path):
+    life = wx.LifetimeIndex.create(
+        tmp_path / "x", COUNTED, key=KEY, inserted=BIRTH, counts=SIZES, max_lifetime=16, refresh=2,
+        method="count-rebuild", keep_commits=20,
+    )  # fmt: skip
+    rows = table([{KEY: 1, BIRTH: 2, "left": 1, "right": 50}], COUNTED)
+    more = table([{KEY: 2, BIRTH: 2, "left": 40, "right": 50}], COUNTED)
+    life.update(2, pa.concat_tables([rows, more]), arrived={"left": 40, "right": 60})
+    known = life.commit
+    arrived = {"left": 50, "right": 60}
+    for meant in (rows, wx.matching({KEY: [1]})):
+        with pytest.raises(errors.RowNotThere):
+            life.apply(4, retract=meant, arrived=arrived)
+    life.apply(4, retract=more, arrived=arrived)
+    told = life.changes(known).read_all()
+    assert sorted(told[KEY].to_pylist()) == [1, 2]
+    assert told["_change"].to_pylist() == [-1, -1]
+    assert not life.probe_many([1, 2]).num_rows
+
+
+def test_rows_without_a_key_are_counted_wherever_they_stand(tmp_path):
+    life = create(tmp_path / "x", nulls="skip")
+    life.update(4, table([row(1, 4, 15), row(2, 4, 15)]))
+    nobody = row(None, 4, 15)
+    done = life.apply(5, insert=table([nobody]), retract=table([row(1, 4, 15), nobody]),
+                      prolong=table([row(2, 4, 16), nobody]))  # fmt: skip
+    assert (done.null_keys, done.rows, done.retracted, done.prolonged) == (3, 0, 1, 1)
+
+
 # -- by a key, or by some columns ------------------------------------------------------------------
 
 
@@ -169,6 +198,26 @@ def test_those_go_that_agree_in_other_columns_too(life):
         life.retract(6, wx.matching({"v": ["a"]}))
     with pytest.raises(errors.SchemaMismatch, match="have the columns 'k', 'x'"):
         life.retract(6, wx.matching({KEY: [1], "x": [1]}))
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {KEY: "1"}, {KEY: 1}, {KEY: None}, {KEY: {"a": 1}}, {1: [1]}, {KEY: [1], BIRTH: [3, 4]},
+        {KEY: [object()]}, {KEY: [1], BIRTH: [2**70]},
+    ],
+)  # fmt: skip
+def test_what_is_no_columns_is_refused_by_name(life, asked):
+    before = rows_of(life)
+    with pytest.raises(errors.SchemaMismatch, match=r"no column|Cannot read"):
+        life.retract(6, wx.matching(asked))
+    assert rows_of(life) == before
+
+
+def test_rows_to_match_may_come_in_a_filtered_frame_of_pandas(life):
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({KEY: [7, 1], "x": [0, 1]})
+    assert life.retract(6, wx.matching(frame[frame.x == 1][[KEY]])).rows == 2
 
 
 def test_rows_of_a_key_of_two_columns_and_nulls_agree(tmp_path):

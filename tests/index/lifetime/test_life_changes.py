@@ -5,6 +5,7 @@ The machine of lifetimes folds changes after each of its steps; here stands what
 
 from __future__ import annotations
 
+import json
 import random
 import shutil
 from pathlib import Path
@@ -16,6 +17,8 @@ import wavedex as wx
 from kit.folding import Folding, check_order
 from kit.life_rows import COUNTED, SCHEMA, SIZES, table
 from wavedex import errors
+from wavedex.files.names import manifest_name
+from wavedex.log.codec import seal
 from wavedex.testing.life_oracle import BIRTH, END, KEY, CountOracle, Row
 
 FORMATS = ["arrow", "parquet", "sqlite", "chained"]
@@ -162,9 +165,48 @@ def test_a_batch_of_a_stream_stands_for_its_commit(tmp_path):
         life.changes(("other", 0))
     with pytest.raises(errors.BadPosition, match="come to batch 2, and not yet to 3"):
         life.changes(("calls", 3))
+    for nonsense in ("calls", ("calls",), ("calls", "1"), 1.5, True, {"calls": 1}):
+        with pytest.raises(errors.BadPosition, match="no commit and no batch of a stream"):
+            life.changes(nonsense)
     life.vacuum()
     with pytest.raises(errors.CommitGone, match="batch 0 of the stream 'calls' is not kept"):
         life.changes(("calls", 0))
+
+
+def test_a_batch_whose_commit_is_gone_stands_for_no_later_one(tmp_path):
+    life = create(tmp_path / "x")
+    life.feed(table([row(1, 4, 19), row(2, 4, 18)]), stream="calls", number=0)
+    life.retract(5, table([row(1, 4, 19)]))
+    life.update(6, table([row(3, 6, 15)]))
+    assert [each[0] for each in happened(life, ("calls", 0))] == [1, 3]
+    life.vacuum(2)
+    with pytest.raises(errors.CommitGone, match="batch 0 of the stream 'calls' is not kept"):
+        life.changes(("calls", 0))
+    life.apply(7, stream="other", number=5, takeover=True)
+    life.apply(8, stream="calls", number=0, takeover=True)
+    assert happened(life, ("other", 5)) == []
+    for never in (-1, 99):
+        with pytest.raises(errors.CommitGone, match=f"Commit {never} was never there"):
+            life.changes(never)
+
+
+def test_commits_of_an_earlier_format_do_not_pretend_to_know(tmp_path):
+    life = create(tmp_path / "x")
+    life.update(4, table([row(1, 4, 19), row(2, 4, 18)]))
+    known = life.commit
+    life.retract(6, table([row(1, 4, 19)]))
+    path = life.storage.path(manifest_name(life.commit))
+    body = json.loads(path.read_text())["manifest"]
+    for name in ("told", "tells"):
+        del body[name]
+    path.write_bytes(seal("manifest", body))
+    other = wx.open(tmp_path / "x")
+    with pytest.raises(errors.CommitGone, match="earlier Wavedex, which did not note"):
+        other.changes(known)
+    assert happened(other, None) == [(2, 18, 1, 4)]
+    later = other.commit
+    other.retract(7, table([row(2, 4, 18)]))
+    assert happened(other, later) == [(2, 18, -1, 7)]
 
 
 def test_what_a_commit_tells_goes_with_it_and_damage_to_it_is_found(tmp_path):

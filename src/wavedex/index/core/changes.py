@@ -10,6 +10,7 @@ backwards from one commit to the next.
 from __future__ import annotations
 
 import contextlib
+import operator
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -134,12 +135,18 @@ class ChangeFeed(Generic[D]):
 
     def find(self, since: Position | None, until: Position | None) -> list[Step]:
         """What changed, commit by commit. Raises CommitGone and BadPosition."""
+        since, until = _checked(since), _checked(until)
         kept = self._log.commits()
         last = kept[-1] if until is None else self._commit_of(until, kept)
         first = last if since is None else self._commit_of(since, kept)
         # Both ends, whichever is first: a commit that was never there is not one after which
         # nothing changed.
         for number in chain((first, last), range(first, last)):
+            if not 0 <= number <= kept[-1]:
+                raise CommitGone(
+                    f"Commit {number} was never there: the newest is {kept[-1]}, and the index "
+                    f"keeps {said_of(kept)}. Ask for those."
+                )
             if number not in kept:
                 raise CommitGone(
                     f"Commit {number} is not there: the index keeps {said_of(kept)}. Ask for "
@@ -165,19 +172,28 @@ class ChangeFeed(Generic[D]):
 
     def _commit_of(self, position: Position, kept: Sequence[int]) -> int:
         """The commit that is meant: by its number, or as that which took a batch of a stream."""
-        if not isinstance(position, tuple):
+        if isinstance(position, int):
             return position
         stream, number = position
-        commits = [each for each in kept if self._batch_of(each, stream) == number]
-        if commits:
-            return commits[0]
+        found = None
+        for commit in reversed(kept):
+            batch = self._batch_of(commit, stream)
+            if batch is not None and batch < number:
+                break
+            if batch == number:
+                found = commit  # Others that follow have the same: they seal, amend, prepare.
+            elif found is not None:
+                break
+        # Where the commit before it is not kept, it may be one of those that follow.
+        if found is not None and (found - 1 in kept or self._manifest(found).operation == "feed"):
+            return found
         newest = self._batch_of(kept[-1], stream)
-        if newest is None:
+        if newest is None and found is None:
             known = ", ".join(map(repr, self._manifest(kept[-1]).sources.streams)) or "none"
             raise BadPosition(
                 f"No stream {stream!r} has fed the index; the streams that have are: {known}."
             )
-        if number > newest:
+        if newest is not None and number > newest:
             raise BadPosition(
                 f"The stream {stream!r} has come to batch {newest}, and not yet to {number}. Ask "
                 "for a batch that is in."
@@ -249,6 +265,26 @@ def read_position(text: str) -> Position:
             "41, or a stream and the number of a batch, such as orders:17."
         )
     return (stream, int(number)) if colon else int(number)
+
+
+def _checked(position: Any) -> Position | None:
+    """A position as somebody gives it. Raises BadPosition."""
+    if position is None:
+        return None
+    if _is_whole(position):
+        return operator.index(position)
+    if isinstance(position, tuple | list) and len(position) == 2:
+        stream, number = position
+        if isinstance(stream, str) and _is_whole(number):
+            return stream, operator.index(number)
+    raise BadPosition(
+        f"{position!r} is no commit and no batch of a stream. Give the number of a commit, such as "
+        'idx.commit, or a stream and the number of a batch, such as ("orders", 17).'
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
 def change_schema(definition: Definition) -> pa.Schema:

@@ -69,7 +69,8 @@ def apply(
                 return Refreshed(manifest.commit, due, repeated=True)
             sources = Sources({turn.stream: Progress(turn.number, None)})
         check_forwards(manifest, now, writer.definition)
-        with bring(manifest) as arriving, _replacing(index, manifest, given, now) as replaced:
+        clock = LifeClock.of(manifest).at(now, follow(writer.definition, manifest, now, counted))
+        with bring(manifest) as arriving, _replacing(index, manifest, given, clock) as replaced:
             name = "apply" if replaced else "update"
             return refresh(
                 writer, manifest, now, arriving, counted, sources, replace(replaced, name=name)
@@ -92,7 +93,8 @@ def _replace(index: LifeHolder, given: Application, now: int, name: str) -> Retr
     bring = given.insert.waiting(index, lambda _: At(now))
     with writer.writing() as manifest:
         check_forwards(manifest, now, writer.definition)
-        with bring(manifest) as nothing, _replacing(index, manifest, given, now) as replaced:
+        clock = LifeClock.of(manifest).at(now)
+        with bring(manifest) as nothing, _replacing(index, manifest, given, clock) as replaced:
             if not replaced:
                 return Retracted(manifest.commit, 0)
             alone = replace(replaced, name=name, waits=True)
@@ -102,10 +104,11 @@ def _replace(index: LifeHolder, given: Application, now: int, name: str) -> Retr
 
 @contextmanager
 def _replacing(
-    index: LifeHolder, manifest: Manifest, given: Application, now: int
+    index: LifeHolder, manifest: Manifest, given: Application, clock: LifeClock
 ) -> Iterator[Replaced]:
-    """The rows that are to be replaced, where they lie."""
-    definition = index.definition_at(manifest)
+    """The rows that are to be replaced, where they lie. `clock` is that of the commit."""
+    definition, now = index.definition_at(manifest), clock.now
+    assert now is not None
     with (
         _brought(index, manifest, given.retract, lambda each: _last(each, manifest, now)) as gone,
         _brought(index, manifest, given.prolong, lambda _: At(now, bound="now")) as prolonged,
@@ -116,7 +119,8 @@ def _replacing(
         elif gone is not None:
             meant = meant_exactly(definition, gone)
         files = index.writer.workshop.files
-        yield replace_rows(definition, files, manifest, now, meant, prolonged)
+        found = replace_rows(definition, files, manifest, clock, meant, prolonged)
+        yield replace(found, null_keys=sum(each.null_keys for each in (gone, prolonged) if each))
 
 
 @contextmanager

@@ -20,12 +20,13 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.engine.workbench import living
+from wavedex.errors import CommitGone
 from wavedex.files.contract import AnyFiles
 from wavedex.index.core.arrival import Arriving
 from wavedex.index.core.changes import Moved
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.definition import LifeDefinition
-from wavedex.log.manifest import Manifest
+from wavedex.log.manifest import PREPARE, Manifest
 from wavedex.log.told import Told
 from wavedex.rows.arrow import empty_batch, to_arrow
 from wavedex.rows.pieces import concat
@@ -43,6 +44,11 @@ class LifeChanges:
     def shards(
         self, definition: LifeDefinition, before: Manifest | None, after: Manifest
     ) -> list[int]:
+        if before is not None and not after.tells and after.operation != PREPARE:
+            raise CommitGone(
+                f"Commit {after.commit} was made by an earlier Wavedex, which did not note what "
+                "came late and what was taken out. Begin anew, from None, or from a later commit."
+            )
         found = {
             shard
             for shard in range(max(map(_shards, (before or after, after))))

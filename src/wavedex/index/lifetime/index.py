@@ -272,8 +272,8 @@ class LifetimeIndex(Held[LifeDefinition]):
         """One refresh in one commit: rows that come, rows that go, rows that get another end.
 
         `insert` is as the batch of `update`, `retract` and `prolong` as those of these calls. What
-        is retracted or prolonged lived before: rows that come with the same call are not meant.
-        Where a row is meant by both, it is retracted.
+        is retracted or prolonged lived before: rows that come with the same call are not meant. A
+        row that is retracted is not there to be prolonged.
 
         With `stream` and `number` it is the next batch of a stream, as of `feed`, and passed over
         when it is repeated.

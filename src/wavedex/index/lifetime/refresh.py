@@ -94,6 +94,7 @@ def refresh(
         definition, manifest, arrivals, slot, coming, waits=replaced.waits
     )
     before = {name: sub.slots for name, sub in manifest.indexes.items()}
+    null_keys = arriving.null_keys + replaced.null_keys
     manifest = writer.commit(
         manifest,
         Change(
@@ -107,7 +108,7 @@ def refresh(
             hidden=replaced.hides,
             notes=Notes(
                 batch="" if replaced else identity,  # What came before may come again.
-                totals={"rows": fresh.rows, "null_keys": arriving.null_keys, **replaced.totals},
+                totals={"rows": fresh.rows, "null_keys": null_keys, **replaced.totals},
                 sources=sources or Sources(),
                 own=clock.to_json(),
                 told=tell(
@@ -122,7 +123,7 @@ def refresh(
         slot,
         fresh.rows,
         arriving.over + arriving.rows - fresh.rows,
-        arriving.null_keys,
+        null_keys,
         *touched(_without_delta(plan), before),
         retracted=replaced.retracted,
         prolonged=replaced.prolonged,

@@ -25,6 +25,7 @@ from wavedex.engine.change import Places
 from wavedex.errors import MissingColumn, RowNotThere, SchemaMismatch
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.index.core.arrival import Arriving, cast_column, nothing
+from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.index.reading.snapshot import Snapshot, open_newest
 from wavedex.log.manifest import Manifest
@@ -33,7 +34,7 @@ from wavedex.rows.entries import one_batch
 from wavedex.rows.matching import agreeing_rows, match_rows
 from wavedex.rows.order import stable_order
 from wavedex.rows.pieces import concat
-from wavedex.rows.tables import to_table
+from wavedex.rows.tables import PANDAS_INDEX, to_table
 from wavedex.store.part import Slots
 from wavedex.store.shard import split_by_shard
 
@@ -101,6 +102,8 @@ class Replaced:
     prolonged: int = 0
     came: Arriving | None = None
     """The rows with other ends."""
+    null_keys: int = 0
+    """How many rows that were meant had no key."""
     waits: bool = False
     """Whether rows wait in the delta even where a refresh is due."""
 
@@ -134,8 +137,7 @@ def meant_but_for_ends(definition: LifeDefinition, rows: Arriving) -> Meant:
 
 def meant_by(definition: LifeDefinition, given: Matching) -> Meant:
     """All rows that agree with some. Raises SchemaMismatch, MissingColumn."""
-    rows = given.rows
-    table = to_table(pa.table(dict(rows)) if isinstance(rows, Mapping) else rows)
+    table = _table_of(given.rows)
     schema, names = definition.spec.schema, table.column_names
     unknown = [name for name in names if name not in definition.schema.names]
     if unknown or len({*names}) < len(names):
@@ -160,26 +162,46 @@ def meant_by(definition: LifeDefinition, given: Matching) -> Meant:
     return Meant(batch, names, every=True)
 
 
+def _table_of(rows: Any) -> pa.Table:
+    """The rows of a table of any kind, or of a mapping of columns. Raises SchemaMismatch."""
+    if isinstance(rows, Mapping):
+        for name, values in rows.items():
+            is_list = hasattr(values, "__len__") and not isinstance(values, str | bytes | Mapping)
+            if not isinstance(name, str) or not is_list:
+                raise SchemaMismatch(
+                    f"{name!r}: {values!r} is no column. Give a list, even of one value, under the "
+                    f"name of a column: {{{str(name)!r}: [{values!r}]}}."
+                )
+        try:
+            rows = pa.table(dict(rows))
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            raise SchemaMismatch(f"Cannot read {rows!r} as columns: {error}.") from error
+    table = to_table(rows)
+    return table.select([name for name in table.column_names if not PANDAS_INDEX.fullmatch(name)])
+
+
 def replace_rows(
     definition: LifeDefinition,
     files: AnyFiles,
     manifest: Manifest,
-    now: int,
+    clock: LifeClock,
     retract: Meant | None,
     prolong: Arriving | None,
 ) -> Replaced:
     """What becomes of rows that are retracted, and of those that get another end.
 
-    Where a row is meant by both, it is retracted. Raises RowNotThere, which has all rows that are
-    not there.
+    They must live once the clock shows this. What is retracted is not there to get another end.
+    Raises RowNotThere, which has all rows that are not there.
     """
-    search = _Search(definition, files, manifest, now)
+    search = _Search(definition, files, manifest, clock)
     spec = definition.spec
     retracted = 0 if retract is None else search.find(retract)
     came, prolonged = nothing(definition), 0
     if prolong is not None and prolong.batch.num_rows:
         prolonged = search.find(meant_but_for_ends(definition, prolong))
-        came = prolong.where(spec.ordinals(prolong.batch) > now, spec.births(prolong.batch))
+        assert clock.now is not None
+        lives = spec.ordinals(prolong.batch) > clock.now
+        came = prolong.where(lives, spec.births(prolong.batch))
     search.check()
     return Replaced(
         hides=search.hides,
@@ -194,13 +216,13 @@ class _Search:
     """Looks for living rows, none of which is found twice."""
 
     def __init__(
-        self, definition: LifeDefinition, files: AnyFiles, manifest: Manifest, now: int
+        self, definition: LifeDefinition, files: AnyFiles, manifest: Manifest, clock: LifeClock
     ) -> None:
         self._definition = definition
         self._files = files
         self._manifest = manifest
-        horizon = None if definition.counts else now
-        self._view = definition.view(manifest).narrowed(horizon, definition.floors(manifest))
+        horizon = None if definition.counts else clock.now
+        self._view = definition.view(manifest).narrowed(horizon, definition.floors_at(clock))
         self._missing: list[pa.RecordBatch] = []
         self.hides: dict[int, dict[FileRef, pa.RecordBatch]] = defaultdict(dict)
         self.holders: set[str] = set()
@@ -269,6 +291,6 @@ def _not_there(missing: Iterable[pa.RecordBatch]) -> RowNotThere:
     more = f" and {rows.num_rows - EXAMPLES} more" if rows.num_rows > EXAMPLES else ""
     return RowNotThere(
         f"{rows.num_rows} of the rows are not there, or are over, or stand there fewer times: "
-        f"{some}{more}. Nothing was changed; leave them out. The error has all of them: .rows.",
+        f"{some}{more}. Nothing was changed; leave them out.",
         rows,
     )
