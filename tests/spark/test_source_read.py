@@ -199,7 +199,7 @@ def test_sql_reads_an_index_by_its_path(spark, index):
         ({"changes": "true", "since_commit": "-1"}, "BadDefinition: The option since_commit"),
         (
             {"changes": "true", "since_commit": "99"},
-            "CommitGone: Commit 99 is not there: the index keeps",
+            "CommitGone: Commit 99 was never there: the newest is",
         ),
     ],
 )
