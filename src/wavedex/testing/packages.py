@@ -24,13 +24,16 @@ With pytest:
 from __future__ import annotations
 
 import itertools
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from wavedex.engine.techniques import TECHNIQUES
+from wavedex.index.core.manner import NOW, PREPARE_VARIABLE
 from wavedex.plan import SCHEMES
 from wavedex.store.formats import find_format
 from wavedex.testing import package_trials as trials
@@ -52,10 +55,25 @@ class Clause:
 
     def __call__(self, folder: str | Path) -> None:
         """Try it. Raises AssertionError, Damaged, or what the package raised."""
-        self.act(Path(folder) / "index.wx")
+        with _preparing_at_once():
+            self.act(Path(folder) / "index.wx")
 
     def __str__(self) -> str:
         return self.name
+
+
+@contextmanager
+def _preparing_at_once() -> Iterator[None]:
+    """Writes that prepare before they return: clauses look at files, and copy them."""
+    before = os.environ.get(PREPARE_VARIABLE)
+    os.environ[PREPARE_VARIABLE] = NOW
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[PREPARE_VARIABLE]
+        else:
+            os.environ[PREPARE_VARIABLE] = before
 
 
 def contract(
