@@ -122,8 +122,11 @@ class Change:
 
     @property
     def shards(self) -> set[str]:
-        """The shards of the files that were written. The names of files have them."""
-        return {name.split("-")[2] for name in self.written}
+        """The shards of the files that were written. The names of files have them.
+
+        But for the one that tells readers of changes what went.
+        """
+        return {name.split("-")[2] for name in self.written if not name.endswith(".told")}
 
 
 def watch(what: str, life: wx.LifetimeIndex, act: Callable[[], Any]) -> Change:
