@@ -17,7 +17,7 @@ import typer
 
 import wavedex
 from wavedex.cli.files import STDIN, FileKind, as_of_zone, find_source, read_source
-from wavedex.cli.options import From, Index, Wait, pairs_of, refuse, whole
+from wavedex.cli.options import Arrived, From, Index, NoValue, Wait, pairs_of, refuse, whole
 from wavedex.cli.output import Answer, working
 from wavedex.errors import BadTime, WavedexError
 from wavedex.index.core.arrival import fit
@@ -49,18 +49,8 @@ def append(
             "insertion in the files.",
         ),
     ] = None,
-    arrived: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=N",
-            help="For counted windows: the newest position of each stream, by its column; several "
-            "times.",
-        ),
-    ] = None,
-    null: Annotated[
-        str,
-        typer.Option(metavar="TEXT", help="What stands for no value in a CSV file, unquoted."),
-    ] = "",
+    arrived: Arrived = None,
+    null: NoValue = "",
     zone: Annotated[
         str | None,
         typer.Option(

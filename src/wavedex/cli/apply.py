@@ -11,7 +11,7 @@ import typer
 
 import wavedex
 from wavedex.cli.append import Texts, read_all, read_rows, said_of_refresh, settle
-from wavedex.cli.options import From, Index, Wait, pairs_of, whole
+from wavedex.cli.options import Arrived, From, Index, NoValue, Wait, pairs_of, whole
 from wavedex.cli.output import Answer, working
 from wavedex.index.kinds import kind_of
 from wavedex.index.opening import AnyIndex, open_index
@@ -48,24 +48,14 @@ def apply(
             metavar="FILE", help="Rows with other ends, told by all other columns; several times."
         ),
     ] = None,
-    arrived: Annotated[
-        list[str] | None,
-        typer.Option(
-            metavar="COLUMN=N",
-            help="For counted windows: the newest position of each stream, by its column; several "
-            "times.",
-        ),
-    ] = None,
+    arrived: Arrived = None,
     stream: Annotated[
         str | None, typer.Option(metavar="NAME", help="The stream of which this is a batch.")
     ] = None,
     number: Annotated[
         int | None, typer.Option(metavar="N", help="The number of the batch, from 0 on.")
     ] = None,
-    null: Annotated[
-        str,
-        typer.Option(metavar="TEXT", help="What stands for no value in a CSV file, unquoted."),
-    ] = "",
+    null: NoValue = "",
     zone: Annotated[
         str | None,
         typer.Option(metavar="ZONE", help="The zone of times in the files that name none."),

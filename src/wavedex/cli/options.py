@@ -65,6 +65,17 @@ Wait = Annotated[
     str | None,
     typer.Option(metavar="LENGTH", help="How long to wait for another writer, such as '30 s'."),
 ]
+Arrived = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="COLUMN=N",
+        help="For counted windows: the newest position of each stream, by its column; several "
+        "times.",
+    ),
+]
+NoValue = Annotated[
+    str, typer.Option(metavar="TEXT", help="What stands for no value in a CSV file, unquoted.")
+]
 Commit = Annotated[
     int | None, typer.Option(metavar="N", help="The window as commit N left it, if it is kept.")
 ]
