@@ -17,7 +17,7 @@ import typer
 from wavedex.cli.append import Texts, append_more
 from wavedex.cli.files import Source, as_of_zone, find_source, read_source
 from wavedex.cli.grids import shape_of, sides_of
-from wavedex.cli.options import From, column_names, pairs_of, refuse
+from wavedex.cli.options import From, NoValue, column_names, pairs_of, refuse
 from wavedex.cli.output import Answer, note, working
 from wavedex.errors import BadTime, Unreadable
 from wavedex.index.kinds import KINDS
@@ -124,10 +124,7 @@ def create(
     keep_for: Annotated[
         str | None, typer.Option(metavar="LENGTH", help="For how long commits stay.")
     ] = None,
-    null: Annotated[
-        str,
-        typer.Option(metavar="TEXT", help="What stands for no value in a CSV file, unquoted."),
-    ] = "",
+    null: NoValue = "",
     from_kind: From = None,
     yes: Annotated[
         bool, typer.Option("--yes", "-y", help="Keep types that were found without asking.")
