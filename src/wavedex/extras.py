@@ -14,6 +14,7 @@ from wavedex.errors import PackageMissing, SparkMissing
 PACKAGES = {
     "duckdb": ("DuckDB", "duckdb"),
     "matplotlib": ("Matplotlib", "matplotlib"),
+    "numba": ("Numba", "'wavedex[online]'"),
     "obstore": ("obstore, which reads and writes object stores,", "'wavedex[objects]'"),
     "polars": ("Polars", "polars"),
     "polars.io.plugins": ("A Polars that reads lazily from other packages", "--upgrade polars"),
