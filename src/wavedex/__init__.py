@@ -46,6 +46,7 @@ from wavedex.index import (
 )
 from wavedex.index.core.delivery import Offer, register
 from wavedex.index.opening import open_index
+from wavedex.index.positions import position
 from wavedex.rows.codes import split_codes
 from wavedex.store.databases.server_address import trust_server
 
@@ -117,6 +118,7 @@ __all__ = [
     "matching",
     "observe",
     "open",
+    "position",
     "split_codes",
     "trust_server",
     "tune",

@@ -58,6 +58,12 @@ def hash_rows(batch: pa.RecordBatch) -> U64:
     return hashes
 
 
+def add_column(hashes: U64, column: pa.Array) -> U64:
+    """The hashes of rows with one more column, the last, by those without it."""
+    with np.errstate(over="ignore"):
+        return _mix(hashes, _hash_column(column))
+
+
 def _mix(one: U64, other: U64) -> U64:
     mixed = (one * _ODD) ^ other
     return mixed ^ (mixed >> np.uint64(32))

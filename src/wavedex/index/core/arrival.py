@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,9 @@ from wavedex.log.manifest import Manifest
 from wavedex.plan.slot_set import slots_of
 from wavedex.rows import compute as pc
 from wavedex.rows.arrow import empty_batch, to_arrow, to_numpy
-from wavedex.rows.content import add_content, hash_rows
+from wavedex.rows.content import add_column, add_content, content_of, hash_rows
 from wavedex.rows.entries import one_batch
+from wavedex.rows.hashes import U64
 from wavedex.rows.pieces import concat
 from wavedex.rows.tables import PANDAS_INDEX, to_table
 from wavedex.store.part import Part
@@ -60,6 +61,33 @@ class Found:
 NO_ROWS = Found(0, 0, -(2**63))
 
 
+class Sent(NamedTuple):
+    """Rows as somebody sent them, whatever the index makes of them."""
+
+    rows: int
+    """How many rows had a key."""
+    content: int
+    """Their order-free hash, of the columns of the schema alone."""
+
+    @property
+    def identity(self) -> str:
+        """The same rows in any order have the same identity, and others another."""
+        return f"{self.rows}:{self.content:016x}"
+
+    @classmethod
+    def of(cls, identity: str) -> Sent:
+        """What has an identity."""
+        rows, content = identity.split(":")
+        return cls(int(rows), int(content, 16))
+
+    def __or__(self, other: Sent) -> Sent:
+        """These rows and others."""
+        return Sent(self.rows + other.rows, add_content(self.content, other.content))
+
+
+NOTHING_SENT = Sent(0, 0)
+
+
 @dataclass(frozen=True)
 class Arriving:
     """Rows that arrived."""
@@ -78,6 +106,8 @@ class Arriving:
     """Whether the staged parts of a shard have rows of other shards too."""
     over: int = 0
     """How many rows were over when they came. They are not among the others."""
+    sent: Sent = NOTHING_SENT
+    """All rows that were sent, those that are over among them."""
 
     @property
     def identity(self) -> str:
@@ -137,15 +167,16 @@ class Arriving:
         if kept.all():
             return self
         batch, slots = self.batch.filter(to_arrow(kept)), self.slots[kept]
-        return replace(self, summary=summarise(batch, slots, times[kept]), batch=batch, slots=slots)
+        summary = summarise(hash_rows(batch), slots, times[kept])
+        return replace(self, summary=summary, batch=batch, slots=slots)
 
 
-def summarise(batch: pa.RecordBatch, slots: I64, times: I64) -> dict[int, Found]:
-    """What a batch has for each slot."""
+def summarise(hashes: U64, slots: I64, times: I64) -> dict[int, Found]:
+    """What there is for each slot, by the hash, the slot and the time of each row."""
     distinct, place = slotting.distinct(slots)
     counts = np.bincount(place, minlength=len(distinct))
     sums = np.zeros(len(distinct), np.uint64)
-    np.add.at(sums, place, hash_rows(batch))
+    np.add.at(sums, place, hashes)
     latest = np.full(len(distinct), NO_ROWS.latest, np.int64)
     np.maximum.at(latest, place, times)
     columns = (counts.tolist(), sums.tolist(), latest.tolist())
@@ -175,14 +206,22 @@ def settle(table: pa.Table, null_keys: int, definition: Definition, at: Any) -> 
     `at` is what was said of their time.
     """
     spec = definition.spec
-    rows = one_batch(definition.complete(table, at).cast(spec.schema))
-    batch = definition.living(rows, at)
+    batch = one_batch(definition.complete(table, at).cast(spec.schema))
+    sent_columns = len(definition.schema)
+    hashes = hash_rows(batch.select(range(sent_columns)))
+    sent = Sent(batch.num_rows, content_of(hashes))
+    for column in batch.columns[sent_columns:]:
+        hashes = add_column(hashes, column)
+    lives = definition.lives(batch, at)
+    if not lives.all():
+        batch, hashes = batch.filter(to_arrow(lives)), hashes[lives]
     ordinals = slotting.ordinals(batch.column(spec.order_place))
     found = definition.slotting.slots_of(ordinals)
     definition.check_slots(found, at)
     times = ordinals if spec.birth is None else spec.births(batch)
-    over = rows.num_rows - batch.num_rows
-    return Arriving(summarise(batch, found, times), null_keys, batch, found, over=over)
+    over = sent.rows - batch.num_rows
+    summary = summarise(hashes, found, times)
+    return Arriving(summary, null_keys, batch, found, over=over, sent=sent)
 
 
 def nothing(definition: Definition) -> Arriving:

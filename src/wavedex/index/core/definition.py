@@ -23,6 +23,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, ClassVar, Protocol, Self
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import xxhash
 
@@ -213,12 +215,12 @@ class Definition(ABC):
     def check_slots(self, slots: slots.Ordinals, at: Any) -> None:
         """Raise BadTime where rows are of other slots than was said."""
 
-    def living(self, rows: pa.RecordBatch, at: Any) -> pa.RecordBatch:
-        """The complete rows without those that are over when they come.
+    def lives(self, rows: pa.RecordBatch, at: Any) -> npt.NDArray[np.bool_]:
+        """Which of the complete rows are not over when they come.
 
         `at` is what was said of their time.
         """
-        return rows
+        return np.ones(rows.num_rows, np.bool_)
 
     @abstractmethod
     def view(self, manifest: Manifest) -> View:

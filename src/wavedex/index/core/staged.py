@@ -19,7 +19,16 @@ from wavedex.engine.workbench import born_in
 from wavedex.errors import CommitUncertain, ConcurrentWrite
 from wavedex.files.contract import AnyFiles
 from wavedex.files.names import base_of, brought_stem, folder_of
-from wavedex.index.core.arrival import NO_ROWS, Arriving, Found, arrive, no_keys, nothing
+from wavedex.index.core.arrival import (
+    NO_ROWS,
+    NOTHING_SENT,
+    Arriving,
+    Found,
+    Sent,
+    arrive,
+    no_keys,
+    nothing,
+)
 from wavedex.index.core.definition import Definition
 from wavedex.log.manifest import Log
 from wavedex.rows.pieces import Pieces
@@ -59,6 +68,8 @@ class Staged:
     """How many rows had no key."""
     over: int
     """How many rows were over when they came."""
+    sent: Sent
+    """All rows that were sent to it."""
     parts: Mapping[int, Part]
     """The part for each shard that got rows."""
 
@@ -72,6 +83,7 @@ class Staged:
             },
             "null_keys": self.null_keys,
             "over": self.over,
+            "sent": self.sent.identity,
             "parts": {str(shard): part.to_json() for shard, part in self.parts.items()},
         }
 
@@ -86,6 +98,7 @@ class Staged:
             },
             data["null_keys"],
             data["over"],
+            Sent.of(data["sent"]),
             {int(shard): Part.from_json(part) for shard, part in data["parts"].items()},
         )
 
@@ -109,7 +122,14 @@ def stage(files: AnyFiles, definition: Definition, rows: pa.Table, at: Any, stem
             born = born_in(batch, spec, definition.slotting)
             built = definition.package.build(files, spec, own, Pieces.of(batch), held)
             parts[shard] = replace(built, born=born)
-    return Staged(definition.shards, arriving.summary, arriving.null_keys, arriving.over, parts)
+    return Staged(
+        definition.shards,
+        arriving.summary,
+        arriving.null_keys,
+        arriving.over,
+        arriving.sent,
+        parts,
+    )
 
 
 def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
@@ -119,7 +139,7 @@ def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
     """
     summary: dict[int, Found] = {}
     staged: list[list[Part]] = [[] for _ in range(definition.shards)]
-    null_keys = over = 0
+    null_keys, over, sent = 0, 0, NOTHING_SENT
     for message in messages:
         if message.shards != definition.shards:
             raise ConcurrentWrite(
@@ -128,6 +148,7 @@ def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
             )
         null_keys += message.null_keys
         over += message.over
+        sent |= message.sent
         for slot, found in message.summary.items():
             summary[slot] = summary.get(slot, NO_ROWS) + found
         for shard, part in message.parts.items():
@@ -140,6 +161,7 @@ def gather(definition: Definition, messages: Iterable[Staged]) -> Arriving:
         summary=dict(sorted(summary.items())),
         null_keys=null_keys,
         over=over,
+        sent=sent,
         staged=tuple(map(tuple, staged)),
     )
 

@@ -16,13 +16,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
+import xxhash
+
 from wavedex.index.core.arrival import Arriving
 from wavedex.index.core.delivery import Delivery, InMemory
-from wavedex.index.core.turns import Turn, check_turn
+from wavedex.index.core.turns import Turn, place_of
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.counted import Counted, at_instant, follow
 from wavedex.index.lifetime.definition import At, LifeDefinition
-from wavedex.index.lifetime.feed import LifeHolder
+from wavedex.index.lifetime.feed import LifeHolder, repeated
 from wavedex.index.lifetime.refresh import Refreshed, check_forwards, refresh
 from wavedex.index.lifetime.retraction import (
     Matching,
@@ -34,7 +36,6 @@ from wavedex.index.lifetime.retraction import (
     replace_rows,
 )
 from wavedex.log.manifest import Manifest
-from wavedex.log.progress import Progress, Sources
 
 
 @dataclass(frozen=True)
@@ -56,21 +57,26 @@ def apply(
 
     def at(manifest: Manifest) -> At:
         definition = index.definition_at(manifest)
+        if turn is not None and place_of(manifest, turn).is_earlier:
+            return definition.unguessed  # Only to see whether they are what they were.
         return at_instant(definition, now, follow(definition, manifest, now, counted))
 
     bring = rows.waiting(index, at)
     with writer.writing() as manifest:
-        sources = None
-        if turn is not None:
-            progress = check_turn(manifest, turn)
-            if progress is not None and progress.batch == turn.number:
-                last = LifeClock.of(manifest).now
-                due = None if last is None else writer.definition.slotting.due(last)
-                return Refreshed(manifest.commit, due, repeated=True)
-            sources = Sources({turn.stream: Progress(turn.number, None)})
-        check_forwards(manifest, now, writer.definition)
-        clock = LifeClock.of(manifest).at(now, follow(writer.definition, manifest, now, counted))
-        with bring(manifest) as arriving, _replacing(index, manifest, given, clock) as replaced:
+        place = None if turn is None else place_of(manifest, turn)
+        if place is not None and place.is_last:
+            return repeated(writer.definition, manifest)
+        if place is None or not place.is_earlier:
+            check_forwards(manifest, now, writer.definition)
+        with bring(manifest) as arriving, _asking(index, manifest, given, now) as asked:
+            sources = None
+            if place is not None:
+                identity = asked.identity(arriving)
+                if place.is_repeated(identity):
+                    return repeated(writer.definition, manifest)
+                sources = place.noted(identity)
+            arrivals = follow(writer.definition, manifest, now, counted)
+            replaced = asked.look_up(index, manifest, LifeClock.of(manifest).at(now, arrivals))
             name = "apply" if replaced else "update"
             return refresh(
                 writer, manifest, now, arriving, counted, sources, replace(replaced, name=name)
@@ -94,7 +100,8 @@ def _replace(index: LifeHolder, given: Application, now: int, name: str) -> Retr
     with writer.writing() as manifest:
         check_forwards(manifest, now, writer.definition)
         clock = LifeClock.of(manifest).at(now)
-        with bring(manifest) as nothing, _replacing(index, manifest, given, clock) as replaced:
+        with bring(manifest) as nothing, _asking(index, manifest, given, now) as asked:
+            replaced = asked.look_up(index, manifest, clock)
             if not replaced:
                 return Retracted(manifest.commit, 0)
             alone = replace(replaced, name=name, waits=True)
@@ -102,25 +109,51 @@ def _replace(index: LifeHolder, given: Application, now: int, name: str) -> Retr
     return Retracted(done.commit, done.retracted + done.prolonged)
 
 
+@dataclass(frozen=True)
+class _Asked:
+    """The rows that are to be retracted, and those that are to get another end."""
+
+    retract: Meant | None
+    prolong: Arriving | None
+    sent: tuple[str, ...]
+    """The identities of the rows that say so."""
+    null_keys: int
+    """How many of these had no key."""
+
+    def identity(self, arriving: Arriving) -> str:
+        """What they and the rows that come with them are known by."""
+        said = " ".join((arriving.sent.identity, *self.sent))
+        return xxhash.xxh64_hexdigest(said.encode()) if self.sent else said
+
+    def look_up(self, index: LifeHolder, manifest: Manifest, clock: LifeClock) -> Replaced:
+        """Find them where they lie. `clock` is that of the commit. Raises RowNotThere."""
+        definition, files = index.definition_at(manifest), index.writer.workshop.files
+        found = replace_rows(definition, files, manifest, clock, self.retract, self.prolong)
+        return replace(found, null_keys=self.null_keys)
+
+
 @contextmanager
-def _replacing(
-    index: LifeHolder, manifest: Manifest, given: Application, clock: LifeClock
-) -> Iterator[Replaced]:
-    """The rows that are to be replaced, where they lie. `clock` is that of the commit."""
-    definition, now = index.definition_at(manifest), clock.now
-    assert now is not None
+def _asking(
+    index: LifeHolder, manifest: Manifest, given: Application, now: int
+) -> Iterator[_Asked]:
+    """What is asked for of rows that are there."""
+    definition = index.definition_at(manifest)
     with (
         _brought(index, manifest, given.retract, lambda each: _last(each, manifest, now)) as gone,
         _brought(index, manifest, given.prolong, lambda _: At(now, bound="now")) as prolonged,
     ):
         meant: Meant | None = None
+        sent = []
         if isinstance(given.retract, Matching):
             meant = meant_by(definition, given.retract)
+            sent.append(f"matching {meant.identity}")
         elif gone is not None:
             meant = meant_exactly(definition, gone)
-        files = index.writer.workshop.files
-        found = replace_rows(definition, files, manifest, clock, meant, prolonged)
-        yield replace(found, null_keys=sum(each.null_keys for each in (gone, prolonged) if each))
+            sent.append(f"retract {gone.sent.identity}")
+        if prolonged is not None:
+            sent.append(f"prolong {prolonged.sent.identity}")
+        null_keys = sum(each.null_keys for each in (gone, prolonged) if each)
+        yield _Asked(meant, prolonged, tuple(sent), null_keys)
 
 
 @contextmanager

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import Any, ClassVar
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as pt
 
@@ -181,12 +182,11 @@ class LifeDefinition(Definition):
         positions, rates = dict.fromkeys(self.counts, _FAR), dict.fromkeys(self.counts, 0.0)
         return At(0, positions, rates, is_known=False)
 
-    def living(self, rows: pa.RecordBatch, at: At) -> pa.RecordBatch:
+    def lives(self, rows: pa.RecordBatch, at: At) -> npt.NDArray[np.bool_]:
         if at.now is None or at.bound != "birth" or not at.is_known:
-            return rows
+            return np.ones(rows.num_rows, np.bool_)
         floors = {name: at.positions[name] - size for name, size in self.counts.items()}
-        lives = above(floors)(rows) if self.counts else self.spec.ordinals(rows) > at.now
-        return rows if lives.all() else rows.filter(to_arrow(lives))
+        return above(floors)(rows) if self.counts else self.spec.ordinals(rows) > at.now
 
     def at_to_json(self, at: At) -> dict[str, Any]:
         return asdict(at)

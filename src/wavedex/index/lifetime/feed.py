@@ -23,14 +23,14 @@ from wavedex.engine.change import Change
 from wavedex.errors import GapTooLarge
 from wavedex.index.core.arrival import Arriving, Bring
 from wavedex.index.core.delivery import Delivery, Holder
-from wavedex.index.core.turns import Turn, check_turn
+from wavedex.index.core.turns import Turn, place_of
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.counted import Counted, at_instant, count_seen, follow
 from wavedex.index.lifetime.definition import At, LifeDefinition
 from wavedex.index.lifetime.refresh import Refreshed, check_forwards, refresh
 from wavedex.index.lifetime.writer import LifeWriter
 from wavedex.log.manifest import Manifest, Notes
-from wavedex.log.progress import Progress, Sources
+from wavedex.log.progress import Sources
 
 
 @dataclass(frozen=True)
@@ -102,12 +102,14 @@ def feed(index: LifeHolder, rows: Delivery, turn: Turn) -> Refreshed:
     with _looked_at(index, rows) as seen:
         bring = _bring_seen(index, rows, seen)
         with writer.writing() as manifest:
-            progress = check_turn(manifest, turn)
-            if progress is not None and progress.batch == turn.number:
-                return Refreshed(manifest.commit, _due(writer.definition, manifest), repeated=True)
-            sources = Sources({turn.stream: Progress(turn.number, None)})
+            place = place_of(manifest, turn)
+            if place.is_last:
+                return repeated(writer.definition, manifest)
             with bring(manifest) as arriving:
-                return _take(writer, manifest, arriving, seen, sources)
+                sent = arriving.sent.identity
+                if place.is_repeated(sent):
+                    return repeated(writer.definition, manifest)
+                return _take(writer, manifest, arriving, seen, place.noted(sent))
 
 
 def _update(
@@ -205,6 +207,11 @@ def _pass_over(
         )
         writer.finish(manifest)
     return Refreshed(manifest.commit, slot, null_keys=arriving.null_keys)
+
+
+def repeated(definition: LifeDefinition, manifest: Manifest) -> Refreshed:
+    """What is said of a batch that was taken before."""
+    return Refreshed(manifest.commit, _due(definition, manifest), repeated=True)
 
 
 def _due(definition: LifeDefinition, manifest: Manifest) -> int | None:

@@ -24,12 +24,13 @@ import pyarrow as pa
 from wavedex.engine.change import Places
 from wavedex.errors import MissingColumn, RowNotThere, SchemaMismatch
 from wavedex.files.contract import AnyFiles, FileRef
-from wavedex.index.core.arrival import Arriving, cast_column, nothing
+from wavedex.index.core.arrival import Arriving, Sent, cast_column, nothing
 from wavedex.index.lifetime.clock import LifeClock
 from wavedex.index.lifetime.definition import LifeDefinition
 from wavedex.index.reading.snapshot import Snapshot, open_newest
 from wavedex.log.manifest import Manifest
 from wavedex.rows.arrow import empty_batch, to_arrow
+from wavedex.rows.content import content_of, hash_rows
 from wavedex.rows.entries import one_batch
 from wavedex.rows.matching import agreeing_rows, match_rows
 from wavedex.rows.order import stable_order
@@ -76,6 +77,13 @@ class Meant:
     """The slots in which they end, where that is known."""
     every: bool = False
     """Whether all that agree with a row are meant, and not one for each."""
+
+    @property
+    def identity(self) -> str:
+        """The same rows in any order have the same identity, and others another."""
+        names = sorted(self.names)
+        rows = self.rows.select(names)
+        return f"{','.join(names)} {Sent(rows.num_rows, content_of(hash_rows(rows))).identity}"
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,6 @@
 """How a stream gets in: batch by batch, each once, into slots open until the watermark passes.
 
-1. A batch that was taken before is passed over. The name of the stream and the number of the batch
-   stand in the manifest.
+1. A batch that was taken before is passed over (`wavedex.index.core.turns`).
 2. Rows are sorted by their slots. Rows of slots that are not sealed yet go into the delta, where
    they can be queried at once. Rows of sealed slots that the watermark has not passed are amended.
    Later rows are counted, and set aside where somebody wants them.
@@ -22,13 +21,12 @@ import numpy as np
 
 from wavedex.engine.change import Change
 from wavedex.index.core.arrival import Arriving, Bring, nothing
-from wavedex.index.core.turns import Turn, check_turn
+from wavedex.index.core.turns import Turn, place_of
 from wavedex.index.wave.admission import check_gaps
 from wavedex.index.wave.append import amendments
 from wavedex.index.wave.definition import WaveDefinition, state_of
 from wavedex.index.wave.writer import WaveWriter
 from wavedex.log.manifest import OPEN, Manifest, Notes
-from wavedex.log.progress import Progress, Sources
 from wavedex.plan import Add, Build, Operation
 from wavedex.plan.slot_set import union
 from wavedex.slots import NamedSlots
@@ -103,13 +101,15 @@ def feed(
     """
     with writer.writing() as manifest:
         definition = writer.definition
-        progress = check_turn(manifest, batch.turn)
-        if progress is not None and progress.batch == batch.number:
-            manifest, sealed = _seal(writer, manifest, progress.watermark)
+        place = place_of(manifest, batch.turn)
+        if place.is_last:
+            manifest, sealed = _seal(writer, manifest, place.watermark)
             writer.finish(manifest)
             return Fed(manifest.commit, sealed=sealed, repeated=True)
-        before = None if progress is None else progress.watermark
         with bring(manifest) as arriving:
+            if place.is_repeated(arriving.sent.identity):
+                return Fed(manifest.commit, repeated=True)
+            before = place.watermark
             rows = _sort_out(arriving, manifest, definition, before)
             _check_ahead(rows.entering, manifest, definition)
             if set_aside is not None and rows.late.rows:
@@ -128,7 +128,7 @@ def feed(
                 operations=tuple(_operations(manifest, frozenset(rows.entering.summary))),
                 notes=Notes(
                     totals=totals,
-                    sources=Sources({batch.stream: Progress(batch.number, watermark)}),
+                    sources=place.noted(arriving.sent.identity, watermark),
                 ),
             )
             manifest = writer.commit(manifest, change)
