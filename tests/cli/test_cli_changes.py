@@ -81,3 +81,51 @@ def test_changes_are_followed_until_somebody_interrupts(kept, kind):
     process.send_signal(signal.SIGINT)
     _, complaints = process.communicate()
     assert (process.returncode, complaints) == (130, "")
+
+
+def test_a_follower_goes_on_where_it_stopped(run, kept):
+    assert [row["_change"] for row in lines(run("changes", kept, "--as", "me", "--json").stdout)]
+    wx.open(kept).append(table_of(3))
+    told = lines(run("changes", kept, "--as", "me", "--json").stdout)
+    assert {row["_at"] for row in told} == {"2026-01-04T00:00:00+00:00"}
+    again = run("changes", kept, "--as", "me")
+    assert (again.exit_code, again.stdout, again.stderr) == (0, "", "No rows.\n")
+    assert "me, up to the newest commit" in run("inspect", kept).stdout
+    wx.open(kept).append(table_of(4))
+    assert "me, 1 commit behind" in run("inspect", kept).stdout
+    ended = run("changes", kept, "--as", "me", "--forget")
+    assert (ended.exit_code, ended.stdout) == (0, "me is no follower any more\n")
+    assert wx.open(kept).followers == {}
+    assert "followed by" not in run("inspect", kept).stdout
+
+
+def test_a_follower_begins_where_it_is_told(run, kept):
+    known = wx.open(kept).commit
+    wx.open(kept).append(table_of(3))
+    told = lines(run("changes", kept, "--as", "me", "--since", known, "--json").stdout)
+    assert {row["_change"] for row in told} == {1, -1}
+
+
+@pytest.mark.parametrize(
+    ("asked", "said"),
+    [
+        (("--as", "me", "--until", "2"), "Leave out --until"),
+        (("--forget",), "give its name, as --as NAME"),
+    ],
+)
+def test_options_of_followers_that_contradict_are_refused(run, kept, asked, said):
+    result = run("changes", kept, *asked)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_a_follower_that_is_cut_off_before_it_has_written_gets_it_again(kept):
+    """What a broken pipe did not take is not noted as read."""
+    command = [sys.executable, "-m", "wavedex", "changes", str(kept), "--as", "me", "--json"]
+    closed, out = os.pipe()
+    os.close(closed)
+    cut = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
+    os.close(out)
+    assert cut.returncode != 0
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert len(lines(done.stdout)) == 5

@@ -24,7 +24,9 @@ def bag_of(rows: list[dict[str, Any]]) -> Counter:
 class Folding:
     """What somebody knows of an index who has read nothing but its changes."""
 
-    def __init__(self) -> None:
+    def __init__(self, follower: str | None = None) -> None:
+        """With a name, it follows the index, which then keeps what it has not read."""
+        self.follower = follower
         self.commit: int | None = None
         self.at: Any = None
         self.rows: Counter = Counter()
@@ -33,13 +35,13 @@ class Folding:
         """Read on, and see that everything is in order."""
         newest = index.commit
         try:
-            changes = index.changes(self.commit, newest).read_all()
+            changes = self._changes(index, newest)
         except errors.CommitGone:
             # All that was known is over: an erasure leaves no earlier commit.
             assert self.commit not in index.commits
             self.rows.clear()
             self.commit, self.at = None, None
-            changes = index.changes(None, newest).read_all()
+            changes = self._changes(index, newest)
         found = changes.to_pylist()
         check_order(changes, self.at)
         for row in found:
@@ -51,6 +53,18 @@ class Folding:
         self.commit = newest
         assert self.rows == bag_of(index.scan().read_all().to_pylist())
         return found
+
+    def _changes(self, index: Any, newest: int) -> pa.Table:
+        if self.follower is None:
+            return index.changes(self.commit, newest).read_all()
+        reader = index.follow(self.follower)
+        if self.commit is None:
+            reader.move(None)
+        assert reader.position == self.commit
+        changes = reader.changes().read_all()
+        reader.advance()
+        assert reader.position == newest
+        return changes
 
 
 def check_order(changes: pa.Table, last: Any = None) -> None:

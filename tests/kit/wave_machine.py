@@ -23,6 +23,7 @@ from hypothesis.stateful import (
 )
 
 import wavedex as wx
+from kit.folding import Folding
 from kit.ways import CHAINED, SQLITE, WAYS, told
 from wavedex.plan import SCHEMES
 from wavedex.testing.disks import FullDisk
@@ -47,6 +48,7 @@ class Waves(RuleBasedStateMachine):
         self.held: list[tuple[wx.Snapshot, Oracle, list[int]]] = []
         self.delivered: dict[int, list[dict]] = {}
         self.ever: list[dict] = []
+        self.folding = Folding("follower")
 
     @initialize(
         window=st.integers(2, 6),
@@ -156,6 +158,32 @@ class Waves(RuleBasedStateMachine):
         owed = self.index.describe()["preparation_owed"]
         assert self.index.prepare() == owed
         assert not self.index.describe()["preparation_owed"]
+
+    @rule()
+    def follow(self) -> None:
+        """Somebody reads on who has not looked for a while, and has missed nothing."""
+        self.folding.read(self.reader)
+
+    @rule(number=st.integers(0, KEYS))
+    def erase(self, number) -> None:
+        while self.held:
+            self.held.pop()[0].close()
+        self.reader.close()
+        key = self.key(number)
+        self.index.erase([key])
+        self.ever = [row for row in self.ever if row["k"] != key]
+        self.delivered.clear()  # What was delivered is not what is there any more.
+        for slot, rows in self.oracle.slots.items():
+            self.oracle.slots[slot] = [row for row in rows if row["k"] != key]
+
+    @rule(indexes=st.sampled_from([1, 2, 3, 6]), shards=st.integers(1, 3), drain=st.booleans())
+    def migrate(self, indexes, shards, drain) -> None:
+        least = SCHEMES[self.scheme].fewest_indexes
+        self.index.migrate(
+            indexes=min(self.window, max(least, indexes)),
+            shards=None if drain else shards,
+            strategy="drain" if drain else "rebuild",
+        )
 
     @rule()
     def reopen(self) -> None:

@@ -71,7 +71,7 @@ def test_an_index_of_format_5_is_read_and_written_on(kind, request):
         path = index.storage.path(manifest_name(commit))
         path.write_bytes(as_of_format_5(path.read_bytes()))
     definition = index.storage.path(DEFINITION)
-    text = definition.read_text().replace('"format": 7', '"format": 5')
+    text = definition.read_text().replace('"format": 8', '"format": 5')
     assert text != definition.read_text()
     _rewrite(index, text)
     index = wx.open(index.path)

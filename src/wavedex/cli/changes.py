@@ -11,9 +11,12 @@ import typer
 
 from wavedex.cli.asked import LIMIT_ROWS
 from wavedex.cli.options import Formats, Index, Limit, RowFormat, RowsAsJson, chosen_format
+from wavedex.cli.output import Answer
 from wavedex.cli.rows import RowAnswer
 from wavedex.index.core.changes import Position, read_position
+from wavedex.index.core.follower import Follower
 from wavedex.index.opening import AnyIndex, open_index
+from wavedex.show.words import printable
 
 EVERY_S = 0.2
 """How long to wait before the index is asked again whether there is a newer commit."""
@@ -36,24 +39,47 @@ def changes(
     follow: Annotated[
         bool, typer.Option("--follow", help="Go on as commits come, until interrupted.")
     ] = False,
+    name: Annotated[
+        str | None,
+        typer.Option(
+            "--as",
+            metavar="NAME",
+            help="Read as a follower: from where one of this name stopped. What it has not read is "
+            "kept. --since is where a new one begins.",
+        ),
+    ] = None,
+    forget: Annotated[
+        bool, typer.Option("--forget", help="End the follower, and keep nothing for it.")
+    ] = False,
     kind: Formats = None,
     as_json: RowsAsJson = False,
     limit: Limit = LIMIT_ROWS,
-) -> Iterator[RowAnswer]:
+) -> Iterator[RowAnswer | Answer]:
     """Read what came (+1) and what went (-1), when, and with which commit."""
     chosen = chosen_format(kind, as_json)
     first = None if since is None else read_position(since)
     last = None if until is None else read_position(until)
     if follow and last is not None:
         raise typer.BadParameter("--follow goes on for ever. Leave out --until.")
+    if name is not None and last is not None:
+        raise typer.BadParameter("a follower reads up to the newest commit. Leave out --until.")
+    if forget and name is None:
+        raise typer.BadParameter("--forget ends a follower: give its name, as --as NAME.")
     idx = open_index(index)
-    if not follow:
-        yield RowAnswer(idx.changes(first, last), chosen, limit)
-    elif chosen is RowFormat.table:
-        for batch in _followed(idx, first):
+    if forget:
+        assert name is not None
+        idx.follow(name).forget()
+        yield Answer({"forgotten": name}, f"{printable(name)} is no follower any more")
+        return
+    if name is None:
+        batches = _followed(idx, first) if follow else idx.changes(first, last)
+    else:
+        batches = _followed_as(idx.follow(name, first), idx, follow)
+    if follow and chosen is RowFormat.table:
+        for batch in batches:
             yield RowAnswer(pa.Table.from_batches([batch]).to_reader(), chosen, limit)
     else:
-        rows = pa.RecordBatchReader.from_batches(idx.change_feed.schema, _followed(idx, first))
+        rows = pa.RecordBatchReader.from_batches(idx.change_feed.schema, batches)
         yield RowAnswer(rows, chosen, limit)
 
 
@@ -66,6 +92,18 @@ def _followed(idx: AnyIndex, since: Position | None) -> Iterator[pa.RecordBatch]
             continue
         yield from idx.changes(since, newest)
         since = newest
+
+
+def _followed_as(follower: Follower, idx: AnyIndex, follow: bool) -> Iterator[pa.RecordBatch]:
+    """What a follower has not read. Whoever asks for the next batch has written the one before."""
+    while True:
+        if follower.position != idx.commit:
+            yield from follower.changes()
+            follower.advance()
+        elif follow:
+            time.sleep(EVERY_S)
+        if not follow:
+            return
 
 
 COMMANDS: dict[Callable[..., Any], str] = {

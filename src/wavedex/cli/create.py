@@ -124,6 +124,13 @@ def create(
     keep_for: Annotated[
         str | None, typer.Option(metavar="LENGTH", help="For how long commits stay.")
     ] = None,
+    keep_followed: Annotated[
+        str | None,
+        typer.Option(
+            metavar="LENGTH|N",
+            help="How far followers of changes may fall behind, in time or commits; else 7 days.",
+        ),
+    ] = None,
     null: NoValue = "",
     from_kind: From = None,
     yes: Annotated[
@@ -157,6 +164,7 @@ def create(
         "late": late,
         "keep_commits": keep_commits,
         "keep_for": keep_for,
+        "keep_followed": keep_followed,
     }
     given = {name: value for name, value in options.items() if value not in (None, [])}
     _check_options(kind, given, is_empty=like is not None)

@@ -41,14 +41,30 @@ def _header(about: dict[str, Any], facts: dict[str, str]) -> Table:
     from rich.text import Text
 
     facts = {**facts, "disks": ", ".join(about["roots"])}
-    for name, stream in about["streams"].items():
-        facts["fed by"] = f"{name}, up to batch {stream['batch']:,}"
+    streams = (f"{name}, up to batch {at['batch']:,}" for name, at in about["streams"].items())
+    facts["fed by"] = "; ".join(streams)
+    followers = (
+        f"{name}, {_behind(about['commit'], at)}" for name, at in about["followers"].items()
+    )
+    facts["followed by"] = "; ".join(followers)
     grid = Table.grid(padding=(0, 2))
     for name, fact in facts.items():
         if not fact:
             continue
         grid.add_row(Text(name, style="dim"), Text(printable(fact)))
     return grid
+
+
+def _behind(newest: int, commit: int | None) -> str:
+    """How far a follower has come, in words.
+
+    >>> _behind(7, 7), _behind(7, 6), _behind(7, None)
+    ('up to the newest commit', '1 commit behind', 'at its first look')
+    """
+    if commit is None:
+        return "at its first look"
+    behind = newest - commit
+    return f"{behind:,} commit{'s' * (behind != 1)} behind" if behind else "up to the newest commit"
 
 
 COMMANDS: dict[Callable[..., Any], str] = {inspect: "wavedex inspect sales.wx"}

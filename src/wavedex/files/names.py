@@ -27,6 +27,7 @@ _PART = re.compile(
     rf"{DATA}(?:@\d+)?/{_DATA_FILE.pattern}|{STAGED}/{_STAGED_FILE.pattern}", re.ASCII
 )
 _MANIFEST = re.compile(r"\d{20}\.json", re.ASCII)
+_FOLLOWER = re.compile(r"(\d{20})\.([A-Za-z0-9][A-Za-z0-9_-]*)\.(follows|begins)", re.ASCII)
 _DRAFT = re.compile(r"\d{20}\.[0-9a-f]+\.tmp|index\.json\.[0-9a-f]+\.tmp", re.ASCII)
 
 
@@ -84,6 +85,17 @@ def draft_name(commit: int, token: str) -> str:
 def definition_draft(token: str) -> str:
     """The file in which a definition is written before it gets its name."""
     return f"{LOG}/{DEFINITION}.{token}.tmp"
+
+
+def follower_name(name: str, commit: int, has_read: bool) -> str:
+    """The file of a follower that has read up to a commit, or begins with it."""
+    return f"{LOG}/{commit:020d}.{name}.{'follows' if has_read else 'begins'}"
+
+
+def follower_of(base: str) -> tuple[str, int, bool] | None:
+    """What the name of a follower's file in the log says; None for other names."""
+    found = _FOLLOWER.fullmatch(base)
+    return None if found is None else (found[2], int(found[1]), found[3] == "follows")
 
 
 def folder_of(name: str) -> str:

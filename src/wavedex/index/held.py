@@ -6,7 +6,6 @@ Reads go through a snapshot of the newest commit. It is taken again only when th
 from __future__ import annotations
 
 import os
-from abc import abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, ClassVar, Generic, Self, TypeVar, cast
@@ -30,6 +29,8 @@ from wavedex.index.core.changes import ChangeFeed, Changes, Position
 from wavedex.index.core.creation import create_at, forgetting, open_at
 from wavedex.index.core.definition import Definition, changed_since
 from wavedex.index.core.delivery import Offer
+from wavedex.index.core.description import describe
+from wavedex.index.core.follower import Follower
 from wavedex.index.core.manner import Manner, manner_of
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.roots import check_roots
@@ -39,6 +40,7 @@ from wavedex.index.core.writer import PATIENCE_S, D, Writer
 from wavedex.index.erasure import Erased
 from wavedex.index.reading.readable import Readable
 from wavedex.index.reading.snapshot import Snapshot
+from wavedex.log.followers import standings
 from wavedex.log.manifest import Log, Manifest
 from wavedex.show.html import to_html
 from wavedex.slots import NamedSlots
@@ -149,6 +151,39 @@ class Held(Readable, Generic[D]):
     def change_feed(self) -> ChangeFeed[D]:
         """What finds and reads changes, in two steps. Raises BadDefinition."""
         return ChangeFeed(self._files, self._definition, self.changes_kind, self._checked)
+
+    def follow(self, name: str, since: Position | None = None, *, wait: Any = None) -> Follower:
+        """A reader of changes that goes on where it stopped, under a name of its own.
+
+        Until it says that it has read a commit (`advance`), the index keeps all that it needs to
+        read on, for as long as `keep_followed` of `create` says.
+
+        A new one begins with all that is there, or with what follows `since`. `wait` is how long to
+        wait for a writer then. Raises BadName, CommitGone, BadPosition, BadDefinition where the
+        index keeps nothing for followers.
+        """
+        manner = manner_of(wait)
+
+        def locked(call: Callable[[], None]) -> None:
+            def alone() -> None:
+                with self._writer.writing():
+                    call()
+
+            self._writer.ahead.carry_out(alone, manner)
+
+        follower = Follower(self, name, locked)
+        if since is not None and name not in self.followers:
+            follower.move(since)
+        return follower
+
+    @property
+    def followers(self) -> dict[str, int | None]:
+        """The commit up to which each follower has read; None for one at its first look."""
+        found = standings(self._files.list(LOG))
+        return {
+            name: standing.commit if standing.has_read else None
+            for name, standing in sorted(found.items())
+        }
 
     def snapshot(self, commit: int | None = None) -> Snapshot:
         """The window as the newest commit has it, or an earlier one. It does not change while held.
@@ -282,9 +317,14 @@ class Held(Readable, Generic[D]):
         """What commits to it."""
         return self._writer
 
-    @abstractmethod
     def describe(self) -> dict[str, Any]:
-        """What is in it and what its planner promises, as plain JSON."""
+        """What is in it, how it is kept and what its planner promises, as plain JSON."""
+        manifest = self._log.latest()
+        return {
+            "path": self.path,
+            **describe(self.definition_at(manifest), manifest),
+            "followers": self.followers,
+        }
 
     def verify(self) -> None:
         """Read every byte of the newest commit, check every checksum and rule. Raises Damaged.
@@ -340,15 +380,15 @@ class Held(Readable, Generic[D]):
     def vacuum(self, keep: int = 1, *, wait: Any = None) -> list[str]:
         """Remove all but the newest `keep` commits and every file that none of them names.
 
-        Readers that hold an older snapshot go on reading it. Returns the names of the files that
-        were removed.
+        What followers have not read stays, up to the bound (`keep_followed`). Readers that hold an
+        older snapshot go on reading it. Returns the names of the files that were removed.
         """
         if isinstance(keep, bool) or not isinstance(keep, int) or keep < 1:
             raise BadDefinition(f"keep={keep!r} is not a whole number of at least 1.")
 
         def clear() -> list[str]:
             with self._writer.writing():
-                removed = self._log.vacuum(keep)
+                removed = self._writer.clear(keep)
                 self._writer.sweep(PATIENCE_S)
                 return removed
 

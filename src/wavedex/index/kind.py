@@ -20,6 +20,7 @@ from typing import Any, ClassVar, get_type_hints
 import pyarrow as pa
 
 from wavedex.files.address import files_at
+from wavedex.index.core.answers import read_bound
 from wavedex.index.core.definition import Definition
 from wavedex.index.core.delivery import Delivery
 from wavedex.index.core.turns import Turn
@@ -174,6 +175,9 @@ class Kind(ABC):
             return names == definition.key_names, held if isinstance(held, str) else list(held)
         if name == "keep_for":
             return duration_ns(given) / 1e9 == definition.keep_s, f"{definition.keep_s:g} seconds"
+        if name == "keep_followed":
+            bound = definition.keep_followed
+            return read_bound(given, definition.keep_commits) == bound, str(bound)
         if name == "roots":
             roots = tuple(str(files_at(root).root) for root in given)
             return roots == definition.roots, list(definition.roots)

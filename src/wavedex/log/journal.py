@@ -41,6 +41,7 @@ from wavedex.files.names import (
     is_part_file,
     manifest_name,
 )
+from wavedex.log.followers import Followed
 from wavedex.log.leases import leased_commits, take_lease, useless_leases
 from wavedex.plan.slot_set import ranges_of
 
@@ -282,14 +283,20 @@ class Journal(Generic[M]):
         return until_s if self.files.exists(manifest_name(commit)) else None
 
     def vacuum(
-        self, keep: int, since: str | None = None, now_s: float | None = None, whole: bool = True
+        self,
+        keep: int,
+        since: str | None = None,
+        now_s: float | None = None,
+        whole: bool = True,
+        followed: Followed | None = None,
     ) -> list[str]:
         """Remove all but the newest `keep` manifests, and the files that no kept manifest names.
 
         These are kept too, but none of them from before an erase:
 
         - those that were written at `since` or later, and the one that was the newest then;
-        - with `now_s`, those that are on lease then.
+        - with `now_s`, those that are on lease then;
+        - with `followed`, those that followers have not read.
 
         Manifests that a reader has pinned are kept. Unless `whole`, some files that no manifest
         ever named stay until a later time. Returns what was removed.
@@ -303,7 +310,8 @@ class Journal(Generic[M]):
         for name in removed:
             self.files.remove(name)
         leased = set() if now_s is None else leased_commits(listed, now_s)
-        old = self._over(commits, keep, since, leased)
+        held = None if followed is None else followed.first(listed, commits, self._written_at)
+        old = self._over(commits, keep, since, leased, held)
         named = {commit: self._names_in(commit) for commit in old}
         gone = [commit for commit in old if self.files.remove_unpinned(manifest_name(commit))]
         for name in useless_leases(listed, {*commits} - {*old}, now_s):
@@ -354,15 +362,20 @@ class Journal(Generic[M]):
         return [name for name in names if self._is_old(name, oldest)]
 
     def _over(
-        self, commits: list[int], keep: int, since: str | None, leased: set[int]
+        self,
+        commits: list[int],
+        keep: int,
+        since: str | None,
+        leased: set[int],
+        held: int | None,
     ) -> list[int]:
         """The commits that need not be kept: those from before an erase, and old ones.
 
         Old are all but these: the newest `keep`, those written at `since` or later (in ISO format
-        and UTC), the one before them, and those that are on lease.
+        and UTC), the one before them, those that are on lease, and those from `held` on.
         """
         floor = (self.find(commits[-1]) or self.latest()).floor
-        few = commits[:-keep]
+        few = [each for each in commits[:-keep] if held is None or each < held]
         old = few
         if since is not None:
             following = itertools.takewhile(

@@ -195,8 +195,8 @@ READING = {
     *("to_arrow", "to_duckdb", "to_pandas", "to_polars"),
 }
 HELD = READING | {
-    *("append", "close", "commit", "commits", "create", "describe", "erase", "feed", "migrate"),
-    *("open", "path", "prepare", "schema", "snapshot", "vacuum", "verify"),
+    *("append", "close", "commit", "commits", "create", "describe", "erase", "feed", "follow"),
+    *("followers", "migrate", "open", "path", "prepare", "schema", "snapshot", "vacuum", "verify"),
 }
 
 

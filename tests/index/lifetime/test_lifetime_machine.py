@@ -62,6 +62,7 @@ class Lives(RuleBasedStateMachine):
         self.now = 0
         self.held: list[tuple[wx.Snapshot, list[Row]]] = []
         self.folding = Folding()
+        self.following = Folding("follower")
 
     @initialize(grid=st.sampled_from(GRIDS), shards=st.integers(1, 2), start=st.integers(-20, 40))
     def create(self, grid, shards, start):
@@ -208,6 +209,12 @@ class Lives(RuleBasedStateMachine):
     @rule()
     def vacuum(self):
         self.index.vacuum()
+
+    @precondition(lambda self: hasattr(self, "index"))
+    @rule()
+    def follow(self):
+        """Somebody reads on who has not looked for a while, and has missed nothing."""
+        self.following.read(self.index)
 
     @rule()
     def hold(self):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import os
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -21,11 +22,14 @@ from wavedex.index.core.definition import (
     VIEWS_KEPT_AS,
     whole_number,
 )
+from wavedex.log.followers import Bound
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.content import hash_rows
 from wavedex.rows.entries import END_COLUMN, SLOT_COLUMN
 from wavedex.store.formats import find_format
 
+KEEP_FOLLOWED = "7 days"
+"""How far followers may fall behind if nobody says it: a week, as a log of events is often kept."""
 KEEP_S_MAX = 1000 * 365 * 86_400.0
 """A clock set back by this is still a date."""
 PARTS_MAX = 30_000
@@ -47,6 +51,7 @@ def shared_answers(
     first_room: int,
     keep_commits: int,
     keep_for: Any,
+    keep_followed: Any,
     roots: Sequence[str | os.PathLike[str]] | None,
 ) -> dict[str, Any]:
     """The answers that every kind of index has, checked; `needed` columns are kept in any case."""
@@ -72,7 +77,8 @@ def shared_answers(
         "growth": float(growth),
         "first_room": whole_number("first_room", first_room, 1),
         "keep_commits": whole_number("keep_commits", keep_commits, 1),
-        "keep_s": _keep_s(keep_for),
+        "keep_s": _keep_s("keep_for", keep_for),
+        "keep_followed": read_bound(keep_followed, keep_commits),
         "roots": _root_names(roots),
     }
 
@@ -159,15 +165,29 @@ def _root_names(roots: Sequence[str | os.PathLike[str]] | None) -> tuple[str, ..
     return names
 
 
-def _keep_s(keep_for: Any) -> float:
+def _keep_s(name: str, given: Any) -> float:
     """For how many seconds commits are kept. Raises BadDefinition."""
     try:
-        kept = 0.0 if keep_for is None else slots.duration_ns(keep_for) / SECOND_NS
+        kept = 0.0 if given is None else slots.duration_ns(given) / SECOND_NS
     except BadTime as error:
-        raise BadDefinition(f"keep_for={keep_for!r} is no duration. {error}") from error
+        raise BadDefinition(f"{name}={given!r} is no duration. {error}") from error
     if kept > KEEP_S_MAX:
-        raise BadDefinition(f"keep_for={keep_for!r} is longer than a thousand years. Give less.")
+        raise BadDefinition(f"{name}={given!r} is longer than a thousand years. Give less.")
     return kept
+
+
+def read_bound(given: Any, keep_commits: int) -> Bound:
+    """How far followers may fall behind: commits or a time. Raises BadDefinition.
+
+    Who keeps one commit wants what is over to be gone, and keeps nothing for followers either.
+    """
+    if given is None:
+        given = 0 if keep_commits == 1 else KEEP_FOLLOWED
+    if isinstance(given, str) and given.strip().isdecimal():
+        given = int(given)
+    if isinstance(given, str | dt.timedelta):
+        return Bound(seconds=_keep_s("keep_followed", given))
+    return Bound(commits=whole_number("keep_followed", given, 0))
 
 
 def _included(schema: pa.Schema, include: Sequence[str], needed: set[str | None]) -> pa.Schema:

@@ -133,6 +133,10 @@ class ChangeFeed(Generic[D]):
         """The columns of an entry, and what happened to it, when and with which commit."""
         return change_schema(self._definition)
 
+    def commit_of(self, position: Position) -> int:
+        """The commit that is meant by a position. Raises CommitGone and BadPosition."""
+        return self._commit_of(position, self._log.commits())
+
     def find(self, since: Position | None, until: Position | None) -> list[Step]:
         """What changed, commit by commit. Raises CommitGone and BadPosition."""
         since, until = _checked(since), _checked(until)

@@ -52,6 +52,7 @@ from wavedex.log.codec import (
     maybe,
     pair,
 )
+from wavedex.log.followers import NO_BOUND, Bound
 from wavedex.log.manifest import Manifest, SubIndex
 from wavedex.plan import Operation, State, apply, operation_from_json
 from wavedex.plan.slot_set import SPAN_MAX
@@ -62,7 +63,7 @@ from wavedex.store.part import Part, Slots
 from wavedex.store.room import Sizes
 from wavedex.store.shard import Range, Shard
 
-FORMAT = 7
+FORMAT = 8
 """The format version that this code writes."""
 OLDEST_FORMAT = 5
 """The oldest that it reads: `wavedex.log.manifest` says what was different."""
@@ -138,6 +139,7 @@ _KEY = Codec(
     lambda key: key if isinstance(key, str) else list(key),
     lambda data: data if isinstance(data, str) else tuple(data),
 )
+_BOUND = Codec(lambda bound: [bound.commits, bound.seconds], lambda data: Bound(data[0], data[1]))
 _SLOTS = Codec(lambda slotting: slotting.to_json(), slots.from_json)
 
 
@@ -175,6 +177,8 @@ class Definition(ABC):
     """How many commits are kept."""
     keep_s: float = kept(REAL)
     """For how many seconds commits are kept, however many they are."""
+    keep_followed: Bound = kept(_BOUND, default=NO_BOUND)
+    """How long commits are kept that a follower has not read."""
     roots: tuple[str, ...] = kept(listed(PLAIN))
     """The folders over which sub-indexes are spread, if there are any."""
     former_formats: tuple[str, ...] = kept(listed(PLAIN), default=())
@@ -357,7 +361,8 @@ class Definition(ABC):
     @classmethod
     def _from_json(cls, body: Mapping[str, Any], name: str) -> Self:
         try:
-            definition = cls(**fields_from_json(cls, body))
+            # Before format 8 nothing was kept for followers.
+            definition = cls(**fields_from_json(cls, {"keep_followed": [0, None], **body}))
             definition.technique.check(definition.spec, definition.package)
             definition.check_planner()
             _ = definition.rooms, definition.spec.key_type

@@ -39,6 +39,7 @@ def describe(definition: Definition, manifest: Manifest) -> dict[str, Any]:
             for name, progress in manifest.sources.streams.items()
             if progress.watermark is not None
         },
+        "keep_followed": str(definition.keep_followed),
         "preparation_owed": bool(manifest.owed),
         "totals": dict(manifest.totals),
     }

@@ -35,6 +35,7 @@ from wavedex.index.core.definition import Definition, owed_by
 from wavedex.index.core.roots import check_roots
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.work_ahead import WorkAhead
+from wavedex.log.followers import Followed
 from wavedex.log.ledger import Ledger
 from wavedex.log.manifest import OPEN, PREPARE, TOKENS_KEPT, Log, Manifest, SubIndex, Work
 from wavedex.plan import Merge, Operation, State, operation_to_json
@@ -390,7 +391,7 @@ class Writer(Generic[D]):
             # Where one commit is kept, what has expired is gone at once, whoever is reading it.
             one = self.definition.keep_commits == 1
             now_s = None if one else self._surroundings.now().timestamp()
-            self._log.vacuum(self.definition.keep_commits, self._kept_since(), now_s, whole=False)
+            self.clear(self.definition.keep_commits, self._kept_since(), now_s, whole=False)
             self.sweep()
         except Exception as error:
             raise self.owed(
@@ -399,6 +400,17 @@ class Writer(Generic[D]):
                 f"the work ahead for the next slot, or clearing away what is old, failed: {error} "
                 "The next write does it first; do not do the same again.",
             ) from error
+
+    def clear(
+        self,
+        keep: int,
+        since: str | None = None,
+        now_s: float | None = None,
+        whole: bool = True,
+    ) -> list[str]:
+        """Vacuum the log, as `Journal.vacuum` does, but for what followers have not read."""
+        followed = Followed(self.definition.keep_followed, self._surroundings.now())
+        return self._log.vacuum(keep, since, now_s, whole, followed)
 
     def owed(self, manifest: Manifest, text: str) -> WavedexError:
         """What to raise where a commit was made and what follows failed.

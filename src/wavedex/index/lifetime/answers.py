@@ -66,6 +66,7 @@ def define_life(
     first_room: int,
     keep_commits: int,
     keep_for: Any,
+    keep_followed: Any,
     roots: Sequence[str | os.PathLike[str]] | None,
 ) -> LifeDefinition:
     """Check the answers and return the definition. Raises BadDefinition and its kin."""
@@ -100,6 +101,7 @@ def define_life(
             first_room=first_room,
             keep_commits=keep_commits,
             keep_for=keep_for,
+            keep_followed=keep_followed,
             roots=roots,
         ),
         time=inserted,

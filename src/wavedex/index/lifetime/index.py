@@ -17,7 +17,6 @@ from typing import Any
 from wavedex.errors import BadDefinition
 from wavedex.index.core.creation import offered_by
 from wavedex.index.core.delivery import Delivery, InMemory, delivery_of
-from wavedex.index.core.description import describe
 from wavedex.index.core.manner import Manner, manner_of
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.surroundings import Surroundings
@@ -112,6 +111,7 @@ class LifetimeIndex(Held[LifeDefinition]):
         first_room: int = 1,
         keep_commits: int = 2,
         keep_for: str | dt.timedelta | None = None,
+        keep_followed: int | str | dt.timedelta | None = None,
         roots: Sequence[str | os.PathLike[str]] | None = None,
         rows: bool = False,
         surroundings: Surroundings | None = None,
@@ -171,6 +171,7 @@ class LifetimeIndex(Held[LifeDefinition]):
             first_room=first_room,
             keep_commits=keep_commits,
             keep_for=keep_for,
+            keep_followed=keep_followed,
             roots=roots,
         )
         return cls._create(path, definition, surroundings, first)
@@ -359,11 +360,6 @@ class LifetimeIndex(Held[LifeDefinition]):
         )
 
     # -- reading --------------------------------------------------------------------------------
-
-    def describe(self) -> dict[str, Any]:
-        """What is in it and how it is kept, as plain JSON."""
-        manifest = self._log.latest()
-        return {"path": self.path, **describe(self.definition_at(manifest), manifest)}
 
     def instant(self, now: Any) -> int:
         """The ordinal that an instant means. Raises BadTime."""

@@ -20,7 +20,6 @@ from wavedex.errors import BadTime
 from wavedex.index.core.arrival import Arriving
 from wavedex.index.core.creation import offered_by
 from wavedex.index.core.delivery import delivery_of
-from wavedex.index.core.description import describe
 from wavedex.index.core.manner import manner_of
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.staged import read_rows
@@ -88,6 +87,7 @@ class WaveIndex(Held[WaveDefinition]):
         spread: bool = True,
         keep_commits: int = 2,
         keep_for: str | dt.timedelta | None = None,
+        keep_followed: int | str | dt.timedelta | None = None,
         roots: Sequence[str | os.PathLike[str]] | None = None,
         rows: bool = False,
         surroundings: Surroundings | None = None,
@@ -117,6 +117,9 @@ class WaveIndex(Held[WaveDefinition]):
           append returns (docs/schemes.md has the exception).
         - `keep_for`, such as "2 days", keeps all commits of that time too. They can be opened as
           they were.
+        - `keep_followed` is how far followers may fall behind before what they have not read goes
+          (see `follow`): a number of commits, or a time, "7 days" if not given, but nothing where
+          `keep_commits` is 1.
         - `max_size` is the most rows that a window will ever have. `wata-bounded` and
           `rata-bounded` need it.
         - `sizes` are the rows of the slots that are to come. `wata-offline` and `rata-offline` need
@@ -149,18 +152,12 @@ class WaveIndex(Held[WaveDefinition]):
             spread=spread,
             keep_commits=keep_commits,
             keep_for=keep_for,
+            keep_followed=keep_followed,
             max_size=max_size,
             sizes=sizes,
             roots=roots,
         )
         return cls._create(path, definition, surroundings, first)
-
-    # -- reading --------------------------------------------------------------------------------
-
-    def describe(self) -> dict[str, Any]:
-        """What is in it and what its scheme promises, as plain JSON."""
-        manifest = self._log.latest()
-        return {"path": self.path, **describe(self.definition_at(manifest), manifest)}
 
     # -- writing --------------------------------------------------------------------------------
 

@@ -1,0 +1,187 @@
+"""A follower: a reader of changes that has a name, goes on where it stopped, and is waited for.
+
+The index knows how far it has come, and keeps what it has not read (`wavedex.log.followers`). A
+follower reads, does with the changes whatever it does, and then says so with `advance`. Where it is
+cut off in between, it reads the same changes again: it gets each at least once. A follower that
+notes the commit together with what it made of the changes has each exactly once.
+
+One process at a time follows under a name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Protocol
+
+import pyarrow as pa
+
+from wavedex.errors import BadDefinition, BadPosition, CommitGone
+from wavedex.files.contract import AnyFiles
+from wavedex.files.names import LOG
+from wavedex.index.core.changes import ChangeFeed, Position
+from wavedex.index.core.definition import Definition
+from wavedex.log.followers import Standing, check_name, forget, note, standings
+
+
+class Followable(Protocol):
+    """An index, as far as a follower must know one."""
+
+    @property
+    def path(self) -> str:
+        """Where it is."""
+
+    @property
+    def commit(self) -> int:
+        """The number of the newest commit."""
+
+    @property
+    def storage(self) -> AnyFiles:
+        """The files below its folder."""
+
+    @property
+    def definition(self) -> Definition:
+        """What it is."""
+
+    @property
+    def change_feed(self) -> ChangeFeed[Any]:
+        """What finds and reads changes."""
+
+    def changes(
+        self, since_commit: Position | None, until_commit: Position | None = None
+    ) -> pa.RecordBatchReader:
+        """The rows that came and went."""
+
+
+Locked = Callable[[Callable[[], None]], None]
+"""Makes a call while nobody writes to the index."""
+
+
+class Follower:
+    """A reader of changes that an index knows by name. Make one with `follow`."""
+
+    def __init__(self, index: Followable, name: str, locked: Locked) -> None:
+        """Go on where the follower stopped. Raises BadName, BadDefinition."""
+        self.name = check_name(name)
+        self._index = index
+        self._locked = locked
+        self._reached: int | None = None
+        if not index.definition.keep_followed:
+            raise BadDefinition(
+                f"{index.path} keeps no commits for followers. Create an index with keep_followed, "
+                "such as '7 days', and with a keep_commits of more than 1."
+            )
+
+    @property
+    def position(self) -> int | None:
+        """The commit up to which it has read; None before its first."""
+        standing = self._standing
+        return None if standing is None or not standing.has_read else standing.commit
+
+    @property
+    def reached(self) -> int | None:
+        """The commit up to which the last `changes` goes; None before the first.
+
+        Note it together with what is made of the changes, and no change counts twice.
+        """
+        return self._reached
+
+    @property
+    def behind(self) -> int:
+        """How many commits it has not read."""
+        position = self.position
+        return self._index.commit + 1 if position is None else self._index.commit - position
+
+    def changes(self, until_commit: int | None = None) -> pa.RecordBatchReader:
+        """What changed since it last advanced, up to the newest commit or another one.
+
+        All that is there came, before it has advanced for the first time. The columns and their
+        order are those of `changes` of the index. Raises CommitGone where it has fallen too far
+        behind.
+        """
+        position = self.position
+        until = self._index.commit if until_commit is None else until_commit
+        if position is None:
+            until = self._begin(until_commit)
+        try:
+            found = self._index.changes(position, until)
+        except CommitGone as error:
+            raise self._left_behind(error) from error
+        self._reached = until
+        return pa.RecordBatchReader.from_batches(found.schema, self._named(found))
+
+    def advance(self, commit: int | None = None) -> None:
+        """Say that all up to a commit is done with: what the last `changes` gave, if none is named.
+
+        The index need not keep it any longer. Raises BadPosition where the follower has read
+        nothing, or is further already; `move` goes back.
+        """
+        done = self._reached if commit is None else commit
+        if done is None:
+            raise BadPosition(
+                f"The follower {self.name!r} has read nothing yet. Call changes() first, or say "
+                "up to which commit all is done with."
+            )
+        position, newest = self.position, self._index.commit
+        if not (-1 if position is None else position) <= done <= newest:
+            raise BadPosition(
+                f"The follower {self.name!r} has read up to commit {position}, and the newest is "
+                f"{newest}: it cannot advance to {done}. Use move to go back."
+            )
+        note(self._index.storage, self.name, Standing(done, True))
+
+    def move(self, position: Position | None) -> None:
+        """Go on from another commit, or another batch of a stream. From None on, begin anew.
+
+        Raises CommitGone where that commit is not kept, BadPosition where there is none.
+        """
+        self._reached = None
+        if position is None:
+            self.forget()
+            return
+
+        def place() -> None:
+            feed = self._index.change_feed
+            feed.find(position, None)  # Raises where it cannot be followed from there.
+            forget(self._index.storage, self.name)
+            note(self._index.storage, self.name, Standing(feed.commit_of(position), True))
+
+        self._locked(place)
+
+    def forget(self) -> None:
+        """End it: the index keeps nothing for it any more. The next one of its name begins anew."""
+        forget(self._index.storage, self.name)
+
+    @property
+    def _standing(self) -> Standing | None:
+        return standings(self._index.storage.list(LOG)).get(self.name)
+
+    def _begin(self, until_commit: int | None) -> int:
+        """Have a commit kept as of which it reads all that is there.
+
+        A vacuum that has listed the files before the follower was there removes only commits that
+        were not the newest then.
+        """
+        while True:
+            newest = self._index.commit
+            until = newest if until_commit is None else until_commit
+            note(self._index.storage, self.name, Standing(until, False))
+            if self._index.commit == newest:
+                return until
+
+    def _named(self, found: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
+        try:
+            yield from found
+        except CommitGone as error:
+            raise self._left_behind(error) from error
+
+    def _left_behind(self, error: CommitGone) -> CommitGone:
+        bound = self._index.definition.keep_followed
+        return CommitGone(
+            f"The follower {self.name!r} has read up to commit {self.position} of "
+            f"{self._index.path}, and cannot go on from there: it fell further behind than "
+            f"keep_followed allows, {bound}, or rows were erased since. Read all that is there "
+            f"anew, after move(None). ({error})"
+        )
+
+    def __repr__(self) -> str:
+        return f"<Follower {self.name!r} of {self._index.path}: commit {self.position}>"
