@@ -91,3 +91,37 @@ def test_a_wave_index_is_told_what_it_has_instead(run, tmp_path):
     told = run("apply", tmp_path / "w.wx", "--now", NOW)
     assert (told.exit_code, told.stdout) == (1, "")
     assert "is no lifetime index: its rows leave by themselves" in told.stderr
+
+
+def test_rows_say_themselves_what_is_to_be_done(run, calls, tmp_path):
+    before = wx.open(calls).commit
+    (tmp_path / "some.csv").write_text(
+        "caller,begun,until,line,op\n"
+        "fay,2026-01-05T12:09,2026-01-05T12:14,1,insert\n"
+        "dot,2026-01-05T12:06,2026-01-05T12:24,1,prolong\n"
+    )
+    (tmp_path / "more.csv").write_text(
+        "caller,begun,until,line,op\nbob,2026-01-05T12:03,2026-01-05T12:15,1,retract\n"
+    )
+    told = run(
+        "apply", calls, "--rows", tmp_path / "some.csv", "--rows", tmp_path / "more.csv",
+        "--by", "op",
+    )  # fmt: skip
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert told.stdout.startswith("as of 2026-01-05T12:09+00:00: 1 row")
+    assert "1 retracted, 1 with another end" in told.stdout
+    living = callers(calls)
+    assert ("bob" in living, "fay" in living) == (False, True)
+    assert wx.open(calls).probe("dot")["until"].to_pylist() == [minute(24)]
+    assert wx.open(calls).commit == before + 1
+
+
+def test_files_that_contradict_are_refused(run, calls, write):
+    new = write("new.parquet", [call("fay", 9, 14)])
+    for asked in (("--rows", new), ("--by", "op"), ("--rows", new, "--by", "op", "--insert", new)):
+        result = run("apply", calls, *asked)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert "give --rows with --by" in result.stderr
+    result = run("apply", calls, "--rows", new, "--by", "op")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "new.parquet: The rows have no column 'op'" in result.stderr

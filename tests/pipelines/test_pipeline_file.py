@@ -134,7 +134,8 @@ def test_the_options_are_those_with_which_an_index_is_created(read):
     assert read(WHOLE) == found
     creators = (wx.WaveIndex.create, wx.LifetimeIndex.create)
     keywords = {name for create in creators for name in signature(create).parameters}
-    assert set(HINTS["index"]) == {"kind", *keywords} - {"schema", "rows", "surroundings"}
+    own = {"kind", "apply_by"}
+    assert set(HINTS["index"]) == {*own, *keywords} - {"schema", "rows", "surroundings"}
 
 
 def test_little_is_needed(read, tmp_path):

@@ -19,6 +19,7 @@ from kit import life_rows
 from kit.folding import bag_of, check_order
 from kit.spark_rows import SCHEMA, collected, create, rows, scanned
 from wavedex.log.manifest import Log
+from wavedex.spark.source.changes import RUNS_MAX
 from wavedex.testing.oracle import same_rows
 
 
@@ -180,6 +181,30 @@ def test_a_stream_that_slept_too_long_is_told(spark, tmp_path):
         StreamingQueryException, match=r"CommitGone: Commit \d+ is not there.*keep_commits"
     ):
         follower.run()
+
+
+def test_a_stream_with_a_name_may_sleep_for_long(spark, tmp_path):
+    index = create(tmp_path / "i.wx")
+    index.append(rows(1))
+    follower = Follower(spark, index, tmp_path, follower="seen")
+    for first in (2, 8, 14):
+        follower.run()
+        assert follower.window() == held(index)
+        for slot in range(first, first + 6):
+            index.append(rows(slot))
+        assert index.followers["seen"] in index.commits or index.followers["seen"] is None
+    follower.run()
+    assert follower.window() == held(index)
+
+
+def test_a_stream_that_is_far_behind_reads_runs_of_commits(spark, tmp_path):
+    index = create(tmp_path / "i.wx", keep_commits=999)
+    for slot in range(1, 2 * RUNS_MAX):
+        index.append(rows(slot), prepare="later")
+    options = {"changes": "true", "since_commit": "0"}
+    frame = spark.read.format("wavedex").options(**options).load(index.path)
+    assert frame.rdd.getNumPartitions() <= RUNS_MAX * index.definition.shards
+    assert same_rows(collected(frame), index.changes(0).read_all().to_pylist())
 
 
 def test_a_stream_with_the_checkpoint_of_another_index_is_told(spark, tmp_path):

@@ -7,12 +7,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 
 import wavedex
 from wavedex.cli.append import Texts, read_all, read_rows, said_of_refresh, settle
 from wavedex.cli.options import Arrived, From, Index, NoValue, Wait, pairs_of, whole
 from wavedex.cli.output import Answer, working
+from wavedex.errors import SchemaMismatch
+from wavedex.index.core.arrival import fit
+from wavedex.index.core.instructions import SortedOut, sort_out
 from wavedex.index.kinds import kind_of
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.slots import check_zone
@@ -22,7 +26,13 @@ Files = list[Path] | None
 
 def apply(
     index: Index,
-    now: Annotated[str, typer.Option(metavar="T", help="The instant of the refresh.")],
+    now: Annotated[
+        str | None,
+        typer.Option(
+            metavar="T",
+            help="The instant of the refresh; else that of the last insertion in the files.",
+        ),
+    ] = None,
     insert: Annotated[
         Files, typer.Option(metavar="FILE", help="Rows that come; several times.")
     ] = None,
@@ -47,6 +57,17 @@ def apply(
         typer.Option(
             metavar="FILE", help="Rows with other ends, told by all other columns; several times."
         ),
+    ] = None,
+    rows: Annotated[
+        Files,
+        typer.Option(
+            metavar="FILE",
+            help="Instead: rows that say in the column --by what to do with each; several times.",
+        ),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="COLUMN", help="It says insert, retract or prolong, or 1 and -1."),
     ] = None,
     arrived: Arrived = None,
     stream: Annotated[
@@ -77,9 +98,16 @@ def apply(
             "give one of --retract, --retract-matching and --retract-key; apply the others after "
             "it."
         )
+    if (rows is None) != (by is None) or (rows and any((insert, prolong, *ways))):
+        raise typer.BadParameter("give --rows with --by, or the other files without them.")
+    if now is None and not any((insert, prolong, rows, *ways)):
+        raise typer.BadParameter("give rows, or --now to refresh without any.")
     texts = Texts(null, zone, from_kind)
-    read = [_read(idx, files, texts) for files in (insert, retract, prolong)]
-    rows, gone, held = (table for table, _ in read)
+    if rows is not None and by is not None:
+        read = _sorted_out(idx, rows, by, texts)
+    else:
+        read = [_read(idx, files, texts) for files in (insert, retract, prolong)]
+    come, gone, held = (table for table, _ in read)
     if retract_matching is not None:
         gone = wavedex.matching(read_rows(idx, retract_matching, texts))
     if retract_key:
@@ -88,7 +116,7 @@ def apply(
         done = kind_of(idx).apply(
             idx,
             now,
-            insert=rows,
+            insert=come,
             retract=gone,
             prolong=held,
             arrived=_positions(arrived),
@@ -98,12 +126,33 @@ def apply(
         )
     done = replace(done, null_keys=sum(skipped for _, skipped in read))
     settle(idx)
+    now = now or idx.describe()["now_at"]
     return Answer({"now": now, **asdict(done)}, f"as of {now}: {said_of_refresh(done)}")
 
 
 def _read(idx: AnyIndex, files: Sequence[Path] | None, texts: Texts) -> tuple[Any, int]:
     """The rows of files, None if there are no files, and how many had no key."""
     return read_all(idx, files, texts) if files else (None, 0)
+
+
+def _sorted_out(
+    idx: AnyIndex, files: Sequence[Path], by: str, texts: Texts
+) -> list[tuple[Any, int]]:
+    """The rows of files by what they say is to be done with them, None where there are none."""
+    found = []
+    tables = [_sorted_out_of(idx, path, by, texts) for path in files]
+    for pieces in zip(*tables, strict=True):
+        fitted = [fit(piece, idx.definition) for piece in pieces]
+        table = pa.concat_tables([each for each, _ in fitted])
+        found.append((table if table.num_rows else None, sum(skipped for _, skipped in fitted)))
+    return found
+
+
+def _sorted_out_of(idx: AnyIndex, path: Path, by: str, texts: Texts) -> SortedOut:
+    try:
+        return sort_out(read_rows(idx, path, texts), by)
+    except SchemaMismatch as error:
+        raise type(error)(f"{path}: {error}") from None
 
 
 def _positions(arrived: list[str] | None) -> dict[str, int] | None:
@@ -123,5 +172,6 @@ def _keys(idx: AnyIndex, texts: Sequence[str]) -> dict[str, list[Any]]:
 
 
 COMMANDS: dict[Callable[..., Any], str] = {
-    apply: "wavedex apply calls.wx --now 2026-01-05T12:22 --insert new.csv --retract ended.csv"
+    apply: "wavedex apply calls.wx --now 2026-01-05T12:22 --insert new.csv --retract ended.csv, "
+    "or wavedex apply calls.wx --rows monday.csv --by op"
 }

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, get_type_hints
 
 import pyarrow as pa
 
+from wavedex.errors import BadDefinition
 from wavedex.files.address import files_at
 from wavedex.index.core.answers import read_bound
 from wavedex.index.core.definition import Definition
@@ -48,6 +49,8 @@ class Kind(ABC):
     """What users hold."""
     has_watermark: ClassVar[bool]
     """Whether rows of a stream can come too late."""
+    can_apply: ClassVar[bool]
+    """Whether rows may go and get other ends by commits of their own."""
     can_shorten: ClassVar[bool]
     """Whether it can be read as if its windows were shorter."""
     checked_first: ClassVar[tuple[str, ...]]
@@ -150,6 +153,14 @@ class Kind(ABC):
 
         Raise BadDefinition where it is told what this kind does not know.
         """
+
+    def check_applied(self, by: str | None) -> None:
+        """Raise BadDefinition where rows say what is to be done with them, and it cannot be."""
+        if by is not None and not self.can_apply:
+            raise BadDefinition(
+                f"apply_by is for lifetime indexes: rows of a {self.name} index leave by "
+                "themselves. Leave it out."
+            )
 
     @abstractmethod
     def read_instant(self, index: Any, now: str | None) -> int | None:

@@ -135,8 +135,14 @@ def _check_index(notes: TomlNotes, index: dict[str, Any]) -> str | None:
         return None
     definition, is_known = _find_index(notes, index.get("path"))
     kind = KINDS[definition.kind if definition is not None and named is None else named or DEFAULT]
-    options = {key: value for key, value in index.items() if key not in ("path", "kind")}
+    own = ("path", "kind", "apply_by")
+    options = {key: value for key, value in index.items() if key not in own}
     known = {key: value for key, value in options.items() if key in kind.hints}
+    if "apply_by" in index and not notes.doubts(("index", "apply_by")):
+        try:
+            kind.check_applied(index["apply_by"])
+        except BadDefinition as error:
+            notes.add(("index", "apply_by"), str(error))
     for key, text in index_options.find_refused(kind, known):
         notes.add(("index", key), text)
     if definition is not None:

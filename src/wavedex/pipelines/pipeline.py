@@ -73,6 +73,8 @@ class IndexPart:
     """The options that the file gives, as `create` takes them."""
     kind: str | None = None
     """The kind of index, if the file says it."""
+    apply_by: str | None = None
+    """The column that says what is to be done with each row, if there is one."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +122,9 @@ PARTS = {
     "spark": SparkPart,
 }
 HINTS: dict[str, dict[str, Any]] = {name: get_type_hints(part) for name, part in PARTS.items()}
-HINTS["index"] = {"path": str, "kind": str, **all_hints()}
+_OWN: dict[str, Any] = {"path": str, "kind": str, "apply_by": str}
+"""What [index] says besides the options of a kind."""
+HINTS["index"] = {**_OWN, **all_hints()}
 """The keys of each table and the types of their values."""
 _NEEDED = ("source", "index")
 _WHERE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
@@ -137,11 +141,12 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
     if notes.mistakes:
         raise BadPipeline(file, notes.mistakes)
     options = given["index"]
+    own = {name: options.pop(name, None) for name in _OWN}
     return Pipeline(
         file=file,
         source=Source(**given["source"]),
         shape=Shape(**given["shape"]) if "shape" in given else None,
-        index=IndexPart(options.pop("path"), kind=options.pop("kind", None), options=options),
+        index=IndexPart(**own, options=options),
         stream=StreamPart(**given["stream"]) if "stream" in given else None,
         spark=SparkPart(**given.get("spark", {})),
         lines=lines,
@@ -215,7 +220,7 @@ def _of_its_kind(
     kind = content.get("kind", DEFAULT)
     if not isinstance(kind, str) or kind not in KINDS:
         return {**content}, HINTS["index"]
-    hints = {"path": str, "kind": str, **KINDS[kind].hints}
+    hints = {**_OWN, **KINDS[kind].hints}
     known = {}
     for key, value in content.items():
         others = [] if key in hints else kinds_of(key)

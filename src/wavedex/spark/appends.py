@@ -84,6 +84,8 @@ def apply(
     insert: DataFrame | None = None,
     retract: DataFrame | Matching | None = None,
     prolong: DataFrame | None = None,
+    rows: DataFrame | None = None,
+    by: str | None = None,
     arrived: Mapping[str, int] | None = None,
     stream: str | None = None,
     number: int | None = None,
@@ -97,10 +99,14 @@ def apply(
     are collected, since each is looked up. For all living rows that agree with those of a frame,
     give `retract=wavedex.matching(frame)`.
 
+    Instead of these three, `rows` may have all of them, where the column `by` says of each what is
+    to be done: "insert", "retract" or "prolong", or 1 and -1.
+
     Raises what `LifetimeIndex.apply` raises, NotAnIndex where the index is of another kind,
     BadDefinition where there is no frame, and SparkFailed. The index is then as it was.
     """
-    frames = (insert, retract.rows if isinstance(retract, Matching) else retract, prolong)
+    meant = retract.rows if isinstance(retract, Matching) else retract
+    frames = (insert, meant, prolong, rows)
     frame = next((each for each in frames if isinstance(each, DataFrame)), None)
     if frame is None:
         raise BadDefinition(
@@ -113,6 +119,8 @@ def apply(
         insert=insert,
         retract=retract,
         prolong=prolong,
+        rows=rows,
+        by=by,
         arrived=arrived,
         stream=stream,
         number=number,

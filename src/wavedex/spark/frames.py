@@ -27,7 +27,8 @@ from wavedex.errors import WavedexError
 from wavedex.files.names import DATA, base_of, stem_prefix
 from wavedex.index.core.arrival import Arriving, Bring, arrive, cast_column
 from wavedex.index.core.definition import Definition
-from wavedex.index.core.delivery import H, Holder, Offer
+from wavedex.index.core.delivery import H, Holder, Instructed, Offer
+from wavedex.index.core.instructions import INSERT, no_instructions, sort_out
 from wavedex.index.core.staged import Staged, clearing, gather, stage
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.log.manifest import Manifest
@@ -74,6 +75,23 @@ class FrameDelivery(Offer):
             yield
         finally:
             self._frame.unpersist()
+
+    @contextmanager
+    def sorted_out(self, index: Holder, by: str) -> Iterator[Instructed]:
+        """The rows that come stay a frame; the others are collected, since each is looked up."""
+        frame = self._frame
+        if by not in frame.columns:
+            raise no_instructions(by, frame.columns)
+        comes = sf.coalesce(column(by).cast("string").isin(*INSERT), sf.lit(False))
+        frame.persist()
+        try:
+            with spark_errors(f"looking at rows for {_held(index).path}"):
+                others = frame.where(~comes).toArrow()
+            _, retract, prolong = sort_out(others, by)
+            insert = FrameDelivery(frame.where(comes).drop(by), self.marks)
+            yield Instructed(insert, retract, prolong)
+        finally:
+            frame.unpersist()
 
     def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
         held = _held(index)

@@ -41,6 +41,7 @@ from wavedex.pipelines.pipeline import AVAILABLE_NOW, Pipeline, check_against
 from wavedex.pipelines.toml_tables import line_of
 from wavedex.spark.appends import append
 from wavedex.spark.engine import reason, spark_errors
+from wavedex.spark.frames import FrameDelivery
 from wavedex.spark.sessions import session
 from wavedex.spark.stream import sink
 from wavedex.spark.types import arrow_schema
@@ -137,7 +138,7 @@ def _run_batch(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) 
     frame = _shaped(spark, pipeline, _read(spark, pipeline, None))
     index = _open_or_create(pipeline, frame)
     with _ending(state):
-        done = append(index, frame)
+        done = _take(pipeline, index, frame)
     state.step(done, index)
 
 
@@ -161,8 +162,23 @@ def _run_folders(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell
                 return
             frame = _shaped(spark, pipeline, _read(spark, pipeline, batch))
             index = _open_or_create(pipeline, frame)
-            done = append(index, frame, marks={mark: batch[-1]})
+            done = _take(pipeline, index, frame, {mark: batch[-1]})
             state.step(done, index)
+
+
+def _take(
+    pipeline: Pipeline,
+    index: AnyIndex,
+    frame: DataFrame,
+    marks: Mapping[str, str] | None = None,
+) -> Appended | Refreshed:
+    """Take the rows of a frame, as the pipeline says."""
+    by = pipeline.index.apply_by
+    if by is None:
+        return append(index, frame, marks=marks)
+    rows = FrameDelivery(frame, marks)
+    done: Refreshed = kind_of(index).apply(index, None, rows=rows, by=by)
+    return done
 
 
 def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
@@ -176,6 +192,7 @@ def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell)
         delay=stream.delay or (NO_DELAY if kind_of(index).has_watermark else None),
         dead_letters=stream.dead_letters,
         takeover=stream.takeover,
+        apply_by=pipeline.index.apply_by,
         say=lambda number, did: state.step(did, index),
     )
 
@@ -278,8 +295,10 @@ def _open_or_create(pipeline: Pipeline, frame: DataFrame) -> AnyIndex:
     except NotAnIndex:
         kind = find_kind(pipeline.index.kind or DEFAULT)
         try:
+            by = pipeline.index.apply_by
+            columns = frame if by is None else frame.drop(by)
             created: AnyIndex = kind.create(
-                path, arrow_schema(frame.schema), **pipeline.index.options
+                path, arrow_schema(columns.schema), **pipeline.index.options
             )
             return created
         except (BadDefinition, SchemaMismatch) as error:

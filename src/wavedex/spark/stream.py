@@ -38,6 +38,7 @@ class Sink:
     delay: Any
     dead_letters: Path | None
     takeover: bool
+    apply_by: str | None
     say: Callable[[int, Any], object] | None
 
     def __call__(self, frame: DataFrame, number: int) -> None:
@@ -47,12 +48,19 @@ class Sink:
             raise StreamOutOfStep("A sink is called by foreachBatch of a streaming query only.")
         index = open_on(self.path, frame.sparkSession)
         kind = kind_of(index)
-        check_frame(index.definition, frame, index.definition.unguessed)
+        by = self.apply_by
+        kind.check_applied(by)
+        plain = frame if by is None else frame.drop(by)
+        check_frame(index.definition, plain, index.definition.unguessed)
         delay = self._delay(frame, index)
         kind.check_stream(delay, self.dead_letters)
         turn = Turn(stream, number, self.takeover)
-        late = Lateness(delay, dead_letters(self.dead_letters, turn))
-        done = kind.feed(index, FrameDelivery(frame), turn, late, prepare=NOW)
+        rows = FrameDelivery(frame)
+        if by is None:
+            late = Lateness(delay, dead_letters(self.dead_letters, turn))
+            done = kind.feed(index, rows, turn, late, prepare=NOW)
+        else:
+            done = kind.apply(index, None, rows=rows, by=by, **turn.given, prepare=NOW)
         if self.say is not None:
             self.say(number, done)
 
@@ -99,6 +107,7 @@ def sink(
     delay: Any = None,
     dead_letters: Path | None = None,
     takeover: bool = False,
+    apply_by: str | None = None,
     say: Callable[[int, Any], object] | None = None,
 ) -> Sink:
     """What to hand to `foreachBatch`, to feed the index at `path` with a stream, each row once.
@@ -112,5 +121,9 @@ def sink(
     With counted windows each stream has come to the largest position that was seen. A micro-batch
     without rows is only noted. There is neither delay nor dead letter then, and `say` is told of a
     `Refreshed`. Raises GapTooLarge where a row is further ahead than anything lives.
+
+    `apply_by` is a column that says of each row what is to be done with it, for lifetime indexes:
+    "insert", "retract" or "prolong", or 1 and -1. All of a micro-batch is then one commit, as
+    `LifetimeIndex.apply` makes it.
     """
-    return Sink(path, delay, dead_letters, takeover, say)
+    return Sink(path, delay, dead_letters, takeover, apply_by, say)

@@ -251,6 +251,11 @@ class Definition(ABC):
         """What is said of the time of rows before anything is known of it."""
         return None
 
+    @property
+    def only_named(self) -> Any:
+        """What is said of the time of rows that only say which rows are meant."""
+        return self.unguessed
+
     @abstractmethod
     def drained(
         self,

@@ -15,13 +15,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
-from typing import Any, Protocol, TypeVar
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import pyarrow as pa
 
 from wavedex import slots
 from wavedex.index.core.arrival import Arriving, Bring, fit, nothing, settle
 from wavedex.index.core.definition import Definition
+from wavedex.index.core.instructions import sort_out
 from wavedex.log.manifest import Manifest
 from wavedex.rows.tables import plain_schema, to_table
 
@@ -38,6 +39,14 @@ class Holder(Protocol):
 
 
 H = TypeVar("H", bound=Holder)
+
+
+class Instructed(NamedTuple):
+    """Rows by what is to be done with them. Only those that come may be many."""
+
+    insert: Delivery
+    retract: pa.Table
+    prolong: pa.Table
 
 
 class Delivery(ABC):
@@ -76,6 +85,13 @@ class Delivery(ABC):
     def held(self, index: Holder) -> Iterator[None]:
         """Make sure that what is looked at is what is then brought."""
         yield
+
+    @abstractmethod
+    def sorted_out(self, index: Holder, by: str) -> AbstractContextManager[Instructed]:
+        """The same rows by what a column says is to be done with each.
+
+        Raises MissingColumn and SchemaMismatch as `sort_out` does.
+        """
 
 
 class Offer(Delivery):
@@ -122,6 +138,11 @@ class InMemory(Offer):
 
     def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
         return largest_in(self._fitted(index.created)[0], index.created, names)
+
+    @contextmanager
+    def sorted_out(self, index: Holder, by: str) -> Iterator[Instructed]:
+        insert, retract, prolong = sort_out(to_table(self._data), by)
+        yield Instructed(InMemory(insert), retract, prolong)
 
     def _fitted(self, definition: Definition) -> tuple[pa.Table, int]:
         """The rows with the columns of the schema; a reader can be read only once."""

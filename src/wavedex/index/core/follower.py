@@ -98,16 +98,22 @@ class Follower:
         order are those of `changes` of the index. Raises CommitGone where it has fallen too far
         behind.
         """
-        position = self.position
-        until = self._index.commit if until_commit is None else until_commit
-        if position is None:
-            until = self._begin(until_commit)
+        position, until = self.position, self.reach(until_commit)
         try:
             found = self._index.changes(position, until)
         except CommitGone as error:
             raise self._left_behind(error) from error
         self._reached = until
         return pa.RecordBatchReader.from_batches(found.schema, self._named(found))
+
+    def reach(self, until_commit: int | None = None) -> int:
+        """The commit up to which it would read: the newest, if no other is named.
+
+        At its first look it says so before it reads, so that the commit is there to go on from.
+        """
+        if self.position is None:
+            return self._begin(until_commit)
+        return self._index.commit if until_commit is None else until_commit
 
     def advance(self, commit: int | None = None) -> None:
         """Say that all up to a commit is done with: what the last `changes` gave, if none is named.

@@ -32,6 +32,11 @@ class Turn:
     takes_over: bool = False
     """Whether it may feed an index that another stream fed before."""
 
+    @property
+    def given(self) -> dict[str, Any]:
+        """As the options of a call that takes a batch."""
+        return {"stream": self.stream, "number": self.number, "takeover": self.takes_over}
+
 
 @dataclass(frozen=True)
 class Place:

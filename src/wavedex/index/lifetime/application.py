@@ -1,13 +1,15 @@
 """One atomic refresh: rows that come, go and get another end, at one instant and in one commit.
 
-1. The rows are checked. A batch of a stream that was taken before is passed over.
+1. A batch of a stream that was taken before is passed over. The rows are checked. Their instant is
+   said, or they say it themselves (`wavedex.index.lifetime.moments`).
 2. Rows that are retracted or get another end are looked for among those that lived before: nothing
    that comes with the same commit is meant. If one is not there, nothing is changed.
 3. They are hidden where they lie. What comes, with the other ends, goes through the refresh that is
    due (`wavedex.index.lifetime.refresh`).
 
-An update is the case in which rows only come. To retract rows, or to give them other ends, are the
-others; by themselves they leave what is due to the next refresh, and cost what they touch.
+Updates, appends and batches of streams are the cases in which rows only come. To retract rows, or
+to give them other ends, are the others; by themselves they leave what is due to the next refresh,
+and cost what they touch.
 """
 
 from __future__ import annotations
@@ -18,14 +20,15 @@ from dataclasses import dataclass, replace
 
 import xxhash
 
+from wavedex.engine.change import Change
 from wavedex.index.core.arrival import Arriving
 from wavedex.index.core.delivery import Delivery, InMemory
-from wavedex.index.core.turns import Turn, place_of
+from wavedex.index.core.turns import Place, Turn, place_of
 from wavedex.index.lifetime.clock import LifeClock
-from wavedex.index.lifetime.counted import Counted, at_instant, follow
+from wavedex.index.lifetime.counted import at_instant, follow
 from wavedex.index.lifetime.definition import At, LifeDefinition
-from wavedex.index.lifetime.feed import LifeHolder, repeated
-from wavedex.index.lifetime.refresh import Refreshed, check_forwards, refresh
+from wavedex.index.lifetime.moments import LifeHolder, Moment, When, last_due, looking_at
+from wavedex.index.lifetime.refresh import NOTHING_REPLACED, Refreshed, check_forwards, refresh
 from wavedex.index.lifetime.retraction import (
     Matching,
     Meant,
@@ -35,7 +38,9 @@ from wavedex.index.lifetime.retraction import (
     meant_exactly,
     replace_rows,
 )
-from wavedex.log.manifest import Manifest
+from wavedex.index.lifetime.writer import LifeWriter
+from wavedex.log.manifest import Manifest, Notes
+from wavedex.log.progress import Sources
 
 
 @dataclass(frozen=True)
@@ -48,39 +53,92 @@ class Application:
 
 
 def apply(
-    index: LifeHolder, given: Application, now: int, counted: Counted | None, turn: Turn | None
+    index: LifeHolder,
+    given: Application,
+    when: When,
+    turn: Turn | None = None,
 ) -> Refreshed:
-    """Do all of it at an instant. Raises what `update`, `retract` and `prolong` raise."""
-    rows = given.insert
-    index = rows.working(index)
+    """Do all of it at an instant.
+
+    Raises RefreshBackwards, GapTooLarge, AnotherStream, StreamOutOfStep, RowNotThere and what
+    bringing and writing raise.
+    """
+    index = given.insert.working(index)
     writer = index.writer
+    with looking_at(index, given.insert, when) as moment:
 
-    def at(manifest: Manifest) -> At:
-        definition = index.definition_at(manifest)
-        if turn is not None and place_of(manifest, turn).is_earlier:
-            return definition.unguessed  # Only to see whether they are what they were.
-        return at_instant(definition, now, follow(definition, manifest, now, counted))
+        def at(manifest: Manifest) -> At:
+            definition = index.definition_at(manifest)
+            if turn is not None and place_of(manifest, turn).is_earlier:
+                return definition.unguessed  # Only to see whether they are what they were.
+            return moment.at(definition, manifest)
 
-    bring = rows.waiting(index, at)
-    with writer.writing() as manifest:
-        place = None if turn is None else place_of(manifest, turn)
-        if place is not None and place.is_last:
-            return repeated(writer.definition, manifest)
-        if place is None or not place.is_earlier:
-            check_forwards(manifest, now, writer.definition)
-        with bring(manifest) as arriving, _asking(index, manifest, given, now) as asked:
-            sources = None
-            if place is not None:
-                identity = asked.identity(arriving)
-                if place.is_repeated(identity):
-                    return repeated(writer.definition, manifest)
-                sources = place.noted(identity)
-            arrivals = follow(writer.definition, manifest, now, counted)
-            replaced = asked.look_up(index, manifest, LifeClock.of(manifest).at(now, arrivals))
-            name = "apply" if replaced else "update"
-            return refresh(
-                writer, manifest, now, arriving, counted, sources, replace(replaced, name=name)
-            )
+        bring = given.insert.waiting(index, at)
+        with writer.writing() as manifest:
+            place = None if turn is None else place_of(manifest, turn)
+            if place is not None and place.is_last:
+                return _repeated(writer.definition, manifest)
+            if place is None or not place.is_earlier:
+                moment.check_forwards(writer.definition, manifest)
+            with bring(manifest) as arriving:
+                return _take(index, manifest, given, arriving, moment, place)
+
+
+def _take(
+    index: LifeHolder,
+    manifest: Manifest,
+    given: Application,
+    arriving: Arriving,
+    moment: Moment,
+    place: Place | None,
+) -> Refreshed:
+    """Do all of it with rows that are there."""
+    writer, definition = index.writer, index.writer.definition
+    now = moment.settle(definition, manifest, arriving)
+    with _asking(index, manifest, given, now or 0) as asked:
+        sources = Sources(marks=given.insert.marks) if given.insert.marks else None
+        if place is not None:
+            identity = asked.identity(arriving)
+            if place.is_repeated(identity):
+                return _repeated(definition, manifest)
+            sources = replace(place.noted(identity), marks=given.insert.marks)
+        if not asked and moment.is_silent(arriving):
+            return _pass_over(writer, manifest, arriving, sources)
+        counted = moment.counted(definition, manifest)
+        replaced = NOTHING_REPLACED
+        if asked:
+            # Where it was never refreshed there are no rows either, at whatever instant.
+            arrivals = follow(definition, manifest, now or 0, counted)
+            clock = LifeClock.of(manifest).at(now or 0, arrivals)
+            replaced = asked.look_up(index, manifest, clock)
+        assert now is not None
+        name = "apply" if replaced else "update"
+        named = replace(replaced, name=name)
+        return refresh(writer, manifest, now, arriving, counted, sources, named)
+
+
+def _pass_over(
+    writer: LifeWriter, manifest: Manifest, arriving: Arriving, sources: Sources | None
+) -> Refreshed:
+    """Only note that a batch without rows came: there is no instant and nothing to refresh."""
+    slot = last_due(writer.definition, manifest)
+    if sources is not None:
+        manifest = writer.commit(
+            manifest,
+            Change(
+                name="update",
+                state=writer.definition.state_of(manifest),
+                rows=arriving,
+                notes=Notes(totals={"null_keys": arriving.null_keys}, sources=sources),
+            ),
+        )
+        writer.finish(manifest)
+    return Refreshed(manifest.commit, slot, null_keys=arriving.null_keys)
+
+
+def _repeated(definition: LifeDefinition, manifest: Manifest) -> Refreshed:
+    """What is said of a batch that was taken before."""
+    return Refreshed(manifest.commit, last_due(definition, manifest), repeated=True)
 
 
 def retract(index: LifeHolder, now: int, rows: InMemory | Matching) -> Retracted:
@@ -119,6 +177,9 @@ class _Asked:
     """The identities of the rows that say so."""
     null_keys: int
     """How many of these had no key."""
+
+    def __bool__(self) -> bool:
+        return self.retract is not None or self.prolong is not None
 
     def identity(self, arriving: Arriving) -> str:
         """What they and the rows that come with them are known by."""

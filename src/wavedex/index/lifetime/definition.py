@@ -182,6 +182,10 @@ class LifeDefinition(Definition):
         positions, rates = dict.fromkeys(self.counts, _FAR), dict.fromkeys(self.counts, 0.0)
         return At(0, positions, rates, is_known=False)
 
+    @property
+    def only_named(self) -> At:
+        return replace(self.unguessed, bound=None)
+
     def lives(self, rows: pa.RecordBatch, at: At) -> npt.NDArray[np.bool_]:
         if at.now is None or at.bound != "birth" or not at.is_known:
             return np.ones(rows.num_rows, np.bool_)

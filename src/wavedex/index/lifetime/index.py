@@ -10,26 +10,28 @@ from __future__ import annotations
 
 import datetime as dt
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
+import pyarrow as pa
+
 from wavedex.errors import BadDefinition
 from wavedex.index.core.creation import offered_by
-from wavedex.index.core.delivery import Delivery, InMemory, delivery_of
+from wavedex.index.core.delivery import InMemory, delivery_of
 from wavedex.index.core.manner import Manner, manner_of
 from wavedex.index.core.migration import Migrated
 from wavedex.index.core.surroundings import Surroundings
-from wavedex.index.core.turns import turn_of
+from wavedex.index.core.turns import Turn, turn_of
 from wavedex.index.held import Held
 from wavedex.index.lifetime import application as applying
-from wavedex.index.lifetime import feed as life_feeding
 from wavedex.index.lifetime import migration as life_migrating
 from wavedex.index.lifetime.answers import define_life, redefine_life
 from wavedex.index.lifetime.application import Application
 from wavedex.index.lifetime.changes import LifeChanges
 from wavedex.index.lifetime.counted import check_counted
 from wavedex.index.lifetime.definition import LifeDefinition
+from wavedex.index.lifetime.moments import When
 from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.lifetime.retraction import Matching, Retracted
 from wavedex.index.lifetime.snapshot import LifeSnapshot
@@ -198,13 +200,8 @@ class LifetimeIndex(Held[LifeDefinition]):
         Raises RefreshBackwards, FromTheFuture, LifetimeTooLong, EndBeforeBeginning and what reading
         the batch raises; the index is then as it was.
         """
-        instant = self.instant(now)
-        counted = check_counted(self._definition, arrived)
-        return self._deliver(
-            delivery_of(batch),
-            lambda index, rows: life_feeding.update(index, rows, instant, counted),
-            manner_of(wait, prepare),
-        )
+        when = When(self.instant(now), check_counted(self._definition, arrived))
+        return self._apply(Application(delivery_of(batch)), when, manner_of(wait, prepare))
 
     def append(self, batch: Any, *, wait: Any = None, prepare: str | None = None) -> Refreshed:
         """One refresh with rows that say themselves what the time is.
@@ -215,8 +212,7 @@ class LifetimeIndex(Held[LifeDefinition]):
         Raises GapTooLarge where a row is further ahead than anything lives, and what `update`
         raises; the index is then as it was.
         """
-        manner = manner_of(wait, prepare)
-        return self._deliver(delivery_of(batch), life_feeding.append, manner)
+        return self._apply(Application(delivery_of(batch)), When(), manner_of(wait, prepare))
 
     def feed(
         self,
@@ -240,21 +236,15 @@ class LifetimeIndex(Held[LifeDefinition]):
         after any of them.
         """
         turn = turn_of(stream, number, takeover)
-        return self._deliver(
-            delivery_of(batch),
-            lambda index, rows: life_feeding.feed(index, rows, turn),
-            manner_of(wait, prepare),
-        )
+        manner = manner_of(wait, prepare)
+        return self._apply(Application(delivery_of(batch)), When(), manner, turn)
 
-    def _deliver(
-        self,
-        rows: Delivery,
-        take: Callable[[LifetimeIndex, Delivery], Refreshed],
-        manner: Manner,
+    def _apply(
+        self, given: Application, when: When, manner: Manner, turn: Turn | None = None
     ) -> Refreshed:
-        """Refresh with rows, by whoever should carry out plans for such rows."""
-        index = rows.working(self)
-        return self._write(index.writer, lambda: take(index, rows), manner)
+        """Do all of it, by whoever should carry out plans for such rows."""
+        index = given.insert.working(self)
+        return self._write(index.writer, lambda: applying.apply(index, given, when, turn), manner)
 
     def apply(
         self,
@@ -263,6 +253,8 @@ class LifetimeIndex(Held[LifeDefinition]):
         insert: Any = None,
         retract: Any = None,
         prolong: Any = None,
+        rows: Any = None,
+        by: str | None = None,
         arrived: Mapping[str, int] | None = None,
         stream: str | None = None,
         number: int | None = None,
@@ -274,25 +266,42 @@ class LifetimeIndex(Held[LifeDefinition]):
 
         `insert` is as the batch of `update`, `retract` and `prolong` as those of these calls. What
         is retracted or prolonged lived before: rows that come with the same call are not meant. A
-        row that is retracted is not there to be prolonged.
+        row that is retracted is not there to be prolonged. Instead of these three, `rows` may have
+        all of them, where the column `by` says of each what is to be done: "insert", "retract" or
+        "prolong", or 1 and -1.
+
+        With None for `now`, the rows say what the time is, as for `append`: it is the latest
+        insertion time that was seen, in the rows that come or before. With counted windows each
+        stream has then come to the largest position that was seen, if `arrived` does not say it.
 
         With `stream` and `number` it is the next batch of a stream, as of `feed`, and passed over
         when it is repeated.
 
         Raises what `update`, `retract`, `prolong` and `feed` raise; nothing is changed then.
         """
-        instant = self.instant(now)
-        counted = check_counted(self._definition, arrived)
+        counted = (
+            None if now is None and arrived is None else check_counted(self._definition, arrived)
+        )
+        when = When(None if now is None else self.instant(now), counted)
         turn = None
         if stream is not None or number is not None or takeover:
             turn = turn_of(stream, number, takeover)
-        self._check_prolonging(prolong)
-        given = Application(delivery_of(insert), _meant(retract), _rows(prolong))
-        return self._deliver(
-            given.insert,
-            lambda index, _: applying.apply(index, given, instant, counted, turn),
-            manner_of(wait, prepare),
-        )
+        manner = manner_of(wait, prepare)
+        if rows is None and by is None:
+            self._check_prolonging(prolong)
+            given = Application(delivery_of(insert), _meant(retract), _rows(prolong))
+            return self._apply(given, when, manner, turn)
+        if rows is None or by is None or (insert, retract, prolong) != (None, None, None):
+            raise BadDefinition(
+                "Give either insert=, retract= and prolong=, or rows= with by=, the column that "
+                "says what is to be done with each row."
+            )
+        with delivery_of(rows).sorted_out(self, by) as sorted_out:
+            self._check_prolonging(sorted_out.prolong if sorted_out.prolong.num_rows else None)
+            given = Application(
+                sorted_out.insert, _some(sorted_out.retract), _some(sorted_out.prolong)
+            )
+            return self._apply(given, when, manner, turn)
 
     def retract(
         self, now: Any, batch: Any, *, wait: Any = None, prepare: str | None = None
@@ -377,3 +386,7 @@ def _meant(rows: Any) -> InMemory | Matching | None:
 
 def _rows(rows: Any) -> InMemory | None:
     return None if rows is None else InMemory(rows)
+
+
+def _some(rows: pa.Table) -> InMemory | None:
+    return InMemory(rows) if rows.num_rows else None

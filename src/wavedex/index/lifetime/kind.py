@@ -14,9 +14,10 @@ from wavedex.index.core.manner import NOW
 from wavedex.index.core.turns import Turn
 from wavedex.index.kind import Found, Kind, Lateness, is_number, key_columns, time_type, width_of
 from wavedex.index.lifetime.answers import read_grid, read_partition
+from wavedex.index.lifetime.application import Application, apply
 from wavedex.index.lifetime.definition import LifeDefinition
-from wavedex.index.lifetime.feed import update_by_rows
 from wavedex.index.lifetime.index import LifetimeIndex
+from wavedex.index.lifetime.moments import When
 from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.plan.grids.methods import METHODS
 from wavedex.slots import Numbers, duration_ns
@@ -33,6 +34,7 @@ class LifeKind(Kind):
 
     index = LifetimeIndex
     has_watermark = False
+    can_apply = True
     can_shorten = True
     checked_first = (
         "method",
@@ -85,14 +87,12 @@ class LifeKind(Kind):
     def refresh(self, index: LifetimeIndex, rows: Delivery, now: int | None) -> Refreshed:
         if now is None:
             return index.append(rows, prepare=NOW)
-        return update_by_rows(index, rows, now)
+        return apply(index, Application(rows), When(now))
 
     def feed(
         self, index: LifetimeIndex, rows: Delivery, turn: Turn, late: Lateness, **manner: Any
     ) -> Refreshed:
-        return index.feed(
-            rows, stream=turn.stream, number=turn.number, takeover=turn.takes_over, **manner
-        )
+        return index.feed(rows, **turn.given, **manner)
 
     def check_stream(self, delay: Any, dead_letters: Any) -> None:
         for name, given in (("delay", delay), ("dead_letters", dead_letters)):

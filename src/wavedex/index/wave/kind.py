@@ -36,6 +36,7 @@ class WaveKind(Kind):
 
     index = WaveIndex
     has_watermark = True
+    can_apply = False
     can_shorten = False
     checked_first = ("key", "time", "slot", "zone", "origin", "scheme", "window", "indexes")
 

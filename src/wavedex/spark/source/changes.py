@@ -2,12 +2,14 @@
 
 It is read in batch and as a stream. An offset of the stream is a commit. The stream begins with all
 that is there as having come, or with what follows the newest commit (`starting` = "latest"). It
-goes on for as long as the commits between two batches are kept. A task reads what one commit
-changed in one shard, and has it in order; a stream that needs the order of all sorts by `_at`.
+goes on for as long as the commits between two batches are kept: with the name of a follower, until
+they were read. A task reads what some commits changed in one shard, and has it in order; a stream
+that needs the order of all sorts by `_commit` and `_at`.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,21 +20,24 @@ from pyspark.sql.types import StructType
 
 from wavedex.errors import BadDefinition
 from wavedex.index.core.changes import Position, Step
+from wavedex.index.core.follower import Follower
 from wavedex.index.opening import open_index
 from wavedex.log.manifest import Log
 from wavedex.spark.types import for_spark
 from wavedex.store.databases.server_address import Trust
 
+RUNS_MAX = 64
+"""How many tasks read one shard. A stream that is far behind has a run of commits in each."""
 _NOTHING = -1
 """The offset before the first commit."""
 
 
 @dataclass
 class Change(InputPartition):
-    """What one commit changed in one shard."""
+    """What some commits changed, one after the other, in one shard."""
 
-    since: int | None
-    commit: int
+    commits: list[tuple[int | None, int]]
+    """Each commit, after the one before it."""
     shard: int
 
 
@@ -60,21 +65,32 @@ class ChangeReader(DataSourceReader):
 class ChangeStream(DataSourceStreamReader):
     """Follows the changes."""
 
-    def __init__(self, path: str, schema: StructType, starting: str) -> None:
+    def __init__(
+        self, path: str, schema: StructType, starting: str, follower: str | None = None
+    ) -> None:
+        """`follower` is the name under which the index keeps what was not read."""
         if starting not in ("window", "latest"):
             raise BadDefinition(f"The option starting is {starting!r}. Say window or latest.")
         self.path = path
         self.trust = Trust.mine()
         self.schema = schema
         self.starting = starting
+        self.follower = follower
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's
         """Nothing seen, or all that is there."""
-        return {"commit": _NOTHING if self.starting == "window" else self._newest()}
+        return {"commit": _NOTHING if self.starting == "window" else self._begin()}
 
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
-        """The newest commit."""
-        return {"commit": self._newest()}
+        """The newest commit. With the first of them a follower begins."""
+        begins = start["commit"] == _NOTHING
+        return {"commit": self._begin() if begins else self._newest()}
+
+    def commit(self, end: dict[str, int]) -> None:
+        """All up to there is done with."""
+        reader = self._reader()
+        if reader is not None and (reader.position is None or reader.position < end["commit"]):
+            reader.advance(end["commit"])
 
     def partitions(self, start: dict[str, int], end: dict[str, int]) -> Sequence[Change]:
         self.trust.extend()
@@ -88,18 +104,33 @@ class ChangeStream(DataSourceStreamReader):
     def _newest(self) -> int:
         return Log(open_index(self.path).storage).commits()[-1]
 
+    def _begin(self) -> int:
+        """The newest commit, which a follower has kept from then on."""
+        reader = self._reader()
+        return self._newest() if reader is None else reader.reach()
+
+    def _reader(self) -> Follower | None:
+        self.trust.extend()
+        return None if self.follower is None else open_index(self.path).follow(self.follower)
+
 
 def _find(path: str, since: Position | None, until: Position | None) -> list[Change]:
-    return [
-        Change(each.since, each.commit, each.shards[0])
-        for step in open_index(path).change_feed.find(since, until)
-        for each in step.apart
-    ]
+    """The tasks: each has a run of commits, so that there are not too many of them."""
+    steps = open_index(path).change_feed.find(since, until)
+    run = -(-len(steps) // RUNS_MAX)
+    found = []
+    for first in range(0, len(steps), max(run, 1)):
+        shards: defaultdict[int, list[tuple[int | None, int]]] = defaultdict(list)
+        for step in steps[first : first + run]:
+            for shard in step.shards:
+                shards[shard].append((step.since, step.commit))
+        found += [Change(commits, shard) for shard, commits in sorted(shards.items())]
+    return found
 
 
 def _read(path: str, schema: StructType, partition: InputPartition) -> Iterator[pa.RecordBatch]:
     if not isinstance(partition, Change):
         return  # Spark reads one partition of its own where there is none.
-    step = Step(partition.since, partition.commit, (partition.shard,))
-    for batch in open_index(path).change_feed.read([step]):
+    steps = [Step(since, commit, (partition.shard,)) for since, commit in partition.commits]
+    for batch in open_index(path).change_feed.read(steps):
         yield from for_spark(batch, schema)

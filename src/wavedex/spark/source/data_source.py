@@ -13,14 +13,15 @@ Options for reading; `path` and `server` are for writing too:
 - `shorten`: as in `LifetimeIndex.scan`, a table of windows as JSON.
 - `server`: the address of the PostgreSQL server that the index lies on. It is not connected to
   otherwise.
-- `changes`: "true" reads what entered and left the window of a wave index, in batch
-  (`since_commit`, `until_commit`) and as a stream.
+- `changes`: "true" reads what came and what went, in batch (`since_commit`, `until_commit`) and as
+  a stream (`starting`, and `follower`, a name under which what was not read is kept).
 
 Options for writing:
 
 - where there is no index yet: `key`, `window` and the other options of `WaveIndex.create`, or with
   `kind`, "lifetime", those of `LifetimeIndex.create`.
-- to a lifetime index: `now`, the instant of the refresh, if not the latest insertion time.
+- to a lifetime index: `now`, the instant of the refresh, if not the latest insertion time;
+  `apply_by`, a column that says of each row whether to insert, retract or prolong it.
 - a stream: `delay` of the watermark, `dead_letters`, `takeover`, and `stream`, a name to use in
   place of the id that stands in the checkpoint. The first two are for wave indexes.
 
@@ -137,7 +138,8 @@ class WavedexSource(DataSource):
                 "_at and _commit. Ask for it: .option('changes', 'true')."
             )
         self._check(FOLLOWING, what="following changes")
-        return ChangeStream(self.path, schema, self.options.get("starting", "window"))
+        starting, follower = self.options.get("starting", "window"), self.options.get("follower")
+        return ChangeStream(self.path, schema, starting, follower)
 
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Appends a batch."""

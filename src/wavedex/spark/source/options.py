@@ -30,9 +30,17 @@ READING = (
 """For the window."""
 CHANGES = ("path", "changes", "since_commit", "until_commit", "server")
 """For what changed between two commits."""
-FOLLOWING = ("path", "changes", "starting", "server", "checkpointlocation", "queryname")
+FOLLOWING = (
+    "path",
+    "changes",
+    "starting",
+    "follower",
+    "server",
+    "checkpointlocation",
+    "queryname",
+)
 """For what changes, as a stream. The last two are said to Spark itself, which hands them on."""
-WRITING = ("path", "kind", "now", "server")
+WRITING = ("path", "kind", "now", "apply_by", "server")
 """For a batch, beside the options of `create` of the kind of index.
 
 Those count where there is no index yet.
@@ -44,6 +52,7 @@ FEEDING = (
     "delay",
     "dead_letters",
     "takeover",
+    "apply_by",
     "server",
     "checkpointlocation",
     "queryname",

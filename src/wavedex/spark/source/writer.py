@@ -29,7 +29,9 @@ from pyspark.sql.types import StructType
 from wavedex.errors import AlreadyExists, BadDefinition, NotAnIndex, WavedexError
 from wavedex.files.names import STAGED, staged_prefix, staged_stem
 from wavedex.index.core.arrival import Arriving, Bring, arrive, settle
-from wavedex.index.core.delivery import Delivery, Holder, largest_in
+from wavedex.index.core.definition import Definition
+from wavedex.index.core.delivery import Delivery, Holder, Instructed, largest_in
+from wavedex.index.core.instructions import sort_out
 from wavedex.index.core.manner import NOW
 from wavedex.index.core.staged import Staged, clearing, gather, read_rows
 from wavedex.index.core.surroundings import Surroundings
@@ -47,22 +49,27 @@ from wavedex.store.databases.server_address import Trust
 
 @dataclass
 class Said(WriterCommitMessage):
-    """What a task has staged, as JSON."""
+    """What a task has staged, as JSON: the rows that come, go, or get another end."""
 
-    staged: dict[str, Any] | None
+    staged: dict[str, dict[str, Any]]
 
 
 class _Stager:
     """What both writers share: how a task stages, and how the messages become rows that arrive."""
 
-    def __init__(self, path: str, schema: StructType, token: str) -> None:
+    def __init__(self, path: str, schema: StructType, token: str, by: str | None) -> None:
+        """`by` is the column that says what is to be done with each row, if there is one."""
         self.path = path
+        self.by = by
         self.trust = Trust.mine()
         self.prefix = staged_prefix(token)
         definition = self.index.definition
-        at = definition.unguessed
-        self.at = definition.at_to_json(at)
-        arrive(arrow_schema(schema).empty_table(), definition, at)
+        kind_of(self.index).check_applied(by)
+        come, named = definition.unguessed, definition.only_named
+        ats = {"insert": come, "retract": named, "prolong": named}
+        self.ats = {what: definition.at_to_json(at) for what, at in ats.items()}
+        rows = arrow_schema(schema).empty_table()
+        arrive(rows if by is None else sort_out(rows, by).insert, definition, come)
 
     @property
     def index(self) -> AnyIndex:
@@ -73,15 +80,19 @@ class _Stager:
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
         batches = [batch for batch in iterator if batch.num_rows]
         if not batches:
-            return Said(None)
+            return Said({})
         context = TaskContext.get()
         assert context is not None
         storage = self.index.storage
         if not storage.exists(STAGED):
             storage.make_folder(STAGED)
             storage.sync_folder("")
-        stem = staged_stem(self.prefix, context.taskAttemptId(), secrets.token_hex(4))
-        staged = stage_at(self.path, pa.Table.from_batches(batches), self.at, stem)
+        table, staged = pa.Table.from_batches(batches), {}
+        pieces = {"insert": table} if self.by is None else sort_out(table, self.by)._asdict()
+        for what, rows in pieces.items():
+            if rows.num_rows:
+                stem = staged_stem(self.prefix, context.taskAttemptId(), secrets.token_hex(4))
+                staged[what] = stage_at(self.path, rows, self.ats[what], stem)
         storage.sync_folder(STAGED)
         return Said(staged)
 
@@ -90,8 +101,18 @@ class _Stager:
         """The rows of the tasks that succeeded; whatever else was staged for them is removed."""
         index = self.index
         with clearing(index.storage, partial(self._staged, index), manifest.commit + 1):
-            sent = [Staged.from_json(said.staged) for said in messages if said and said.staged]
-            yield gather(index.definition_at(manifest), sent)
+            yield self.gathered(messages, "insert", index.definition_at(manifest))
+
+    def gathered(self, messages: list[Any], what: str, definition: Definition) -> Arriving:
+        """What the tasks have staged of one sort of rows."""
+        staged = (said.staged for said in messages if said)
+        return gather(definition, [Staged.from_json(each[what]) for each in staged if what in each])
+
+    def read(self, messages: list[Any], what: str) -> pa.Table:
+        """The rows of one sort themselves."""
+        index = self.index
+        definition = index.definition
+        return read_rows(index.storage, definition, self.gathered(messages, what, definition))
 
     def clear(self, index: AnyIndex) -> None:
         """Remove what was staged and is not named by any commit."""
@@ -111,6 +132,7 @@ class StagedDelivery(Delivery):
     """
 
     def __init__(self, stager: _Stager, messages: list[Any]) -> None:
+        self._stager, self._messages = stager, messages
         self._bring: Bring = partial(stager.bring, messages)
         self._read: tuple[pa.Table, int] | None = None
 
@@ -137,6 +159,12 @@ class StagedDelivery(Delivery):
             self._read = table, staged.null_keys
             yield
 
+    @contextmanager
+    def sorted_out(self, index: Holder, by: str) -> Iterator[Instructed]:
+        """As the tasks have sorted them out."""
+        read = partial(self._stager.read, self._messages)
+        yield Instructed(self, read("retract"), read("prolong"))
+
     def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
         assert self._read is not None
         return largest_in(self._read[0], index.created, names)
@@ -147,16 +175,20 @@ class WindowWriter(DataSourceArrowWriter):
 
     def __init__(self, path: str, schema: StructType, options: Mapping[str, str]) -> None:
         _create_if_missing(path, schema, options)
-        self.stager = _Stager(path, schema, secrets.token_hex(8))
+        self.stager = _Stager(path, schema, secrets.token_hex(8), options.get("apply_by"))
         index = self.stager.index
-        self.now = kind_of(index).read_instant(index, options.get("now"))
+        self.said_now = options.get("now")
+        self.now = kind_of(index).read_instant(index, self.said_now)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
         return self.stager.write(iterator)
 
     def commit(self, messages: list[WriterCommitMessage | None]) -> None:
-        index = self.stager.index
-        kind_of(index).refresh(index, StagedDelivery(self.stager, messages), self.now)
+        index, rows, by = self.stager.index, StagedDelivery(self.stager, messages), self.stager.by
+        if by is None:
+            kind_of(index).refresh(index, rows, self.now)
+        else:
+            kind_of(index).apply(index, self.said_now, rows=rows, by=by, prepare=NOW)
 
     def abort(self, messages: list[WriterCommitMessage | None]) -> None:
         self.stager.clear(self.stager.index)
@@ -175,7 +207,8 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self.takeover = takeover
         find_kind(kind_at(path, options)).check_stream(self.delay, self.dead_letters)
         _create_if_missing(path, schema, options)
-        self.stager = _Stager(path, schema, xxhash.xxh64_hexdigest(self.stream.encode()))
+        token = xxhash.xxh64_hexdigest(self.stream.encode())
+        self.stager = _Stager(path, schema, token, options.get("apply_by"))
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> Said:
         return self.stager.write(iterator)
@@ -187,8 +220,12 @@ class StreamWriter(DataSourceStreamArrowWriter):
     ) -> None:
         index = self.stager.index
         turn = Turn(self.stream, batchId, self.takeover)
-        late = Lateness(self.delay, dead_letters(self.dead_letters, turn))
-        kind_of(index).feed(index, StagedDelivery(self.stager, messages), turn, late, prepare=NOW)
+        rows, by = StagedDelivery(self.stager, messages), self.stager.by
+        if by is None:
+            late = Lateness(self.delay, dead_letters(self.dead_letters, turn))
+            kind_of(index).feed(index, rows, turn, late, prepare=NOW)
+        else:
+            kind_of(index).apply(index, None, rows=rows, by=by, **turn.given, prepare=NOW)
 
     def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
         self.stager.clear(self.stager.index)
@@ -215,12 +252,14 @@ def _create_if_missing(path: str, schema: StructType, options: Mapping[str, str]
     try:
         open_index(path)
     except NotAnIndex:
-        kind = find_kind(options.get("kind", DEFAULT))
+        kind, by = find_kind(options.get("kind", DEFAULT)), options.get("apply_by")
+        kind.check_applied(by)
         asked = creation_options(kind, options, schema.names)
         if not asked:
             raise
         try:
-            kind.create(path, arrow_schema(schema), **asked)
+            columns = [field for field in arrow_schema(schema) if field.name != by]
+            kind.create(path, pa.schema(columns), **asked)
         except AlreadyExists:
             # Another process was faster; if it made something else, that is said.
             open_index(path)
