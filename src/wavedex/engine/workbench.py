@@ -30,7 +30,8 @@ from wavedex.store.formats import open_shard
 from wavedex.store.package import Format, Site, Updatable
 from wavedex.store.part import Part, Slots
 from wavedex.store.shard import Shard, shard_of
-from wavedex.store.sifted import SiftedShard, above
+from wavedex.store.sieve import above
+from wavedex.store.sifted import SiftedShard
 
 Floors = tuple[tuple[str, int], ...]
 """A floor for each of some columns, by name. Rows that are not above all of them are over."""
@@ -265,8 +266,7 @@ class Workbench:
 
     def over(self, part: Part, slots: Slots, floors: Floors) -> pa.RecordBatch:
         """The rows of some slots of a part that are over."""
-        keep = above(dict(floors))
-        opened = SiftedShard(open_shard(self.files, self.spec, part), lambda rows: ~keep(rows))
+        opened = SiftedShard(open_shard(self.files, self.spec, part), ~above(dict(floors)))
         found = [opened.scan(within) for within in part.ranges(slots, self.slotting)]
         return concat([empty_batch(self.spec.schema), *found])
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from wavedex.rows import compute as pc
 from wavedex.rows.arrow import has_bytes, offsets_of
 from wavedex.rows.entries import check_text_bytes
 
@@ -31,10 +32,17 @@ class Piece:
         """How many rows count."""
         return self.batch.num_rows if self.kept is None else len(self.kept)
 
+    def rows(self) -> pa.RecordBatch:
+        """The rows that count. COST: a copy where not all do."""
+        if self.kept is None:
+            return self.batch
+        columns = [taken(column, self.kept) for column in self.batch.columns]
+        return pa.RecordBatch.from_arrays(columns, schema=self.batch.schema)
+
     def column(self, place: int) -> pa.Array:
         """A column of the rows that count. COST: a copy where not all do."""
         column = self.batch.column(place)
-        return column if self.kept is None else column.take(self.kept)
+        return column if self.kept is None else taken(column, self.kept)
 
 
 @dataclass(frozen=True)
@@ -80,6 +88,11 @@ class Pieces:
         """All of it."""
         columns: list[Any] = [self.column(place) for place in range(len(self.schema))]
         return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def taken(column: Any, places: pa.Array) -> Any:
+    """The values at some places. REQUIRES: the column has these places: nobody looks again."""
+    return pc.take(column, places, boundscheck=False)
 
 
 def concat(batches: Sequence[pa.RecordBatch]) -> pa.RecordBatch:

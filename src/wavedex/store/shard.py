@@ -36,6 +36,7 @@ from wavedex.rows.pieces import Piece
 from wavedex.slots import distinct
 from wavedex.store.blame import GUARDS, unguarded
 from wavedex.store.part import Part, Slots
+from wavedex.store.sieve import Bools, Sieve
 
 Range = tuple[int, int]
 """Ordinals from the first, included, to the second, not included."""
@@ -149,9 +150,23 @@ class Shard(ABC):
         columns = [batch.column(0) for batch in self.stream(None, [name])]
         return pc.drop_null(pc.unique(pa.chunked_array(columns)))
 
-    def piece(self, within: Range | None) -> Piece:
-        """All rows, for a merge, which copies them in any case."""
-        return Piece(self.scan(within))
+    @property
+    def stored_codes(self) -> frozenset[str]:
+        """The columns of text that lie there as codes too."""
+        return frozenset()
+
+    def piece(
+        self,
+        within: Range | None,
+        sieves: Sequence[Sieve] = (),
+        words: Mapping[str, pa.Array] | None = None,
+    ) -> Piece:
+        """The rows that all sieves keep, for whoever copies them in any case.
+
+        The columns of `words` come as dictionaries, as those of `stream` do.
+        """
+        rows = with_codes(self.scan(within), words or {})
+        return piece_of(rows, None, sieves)
 
     def _within(self, batch: pa.RecordBatch, within: Range | None) -> pa.RecordBatch:
         kept = self._kept(batch, within)
@@ -162,12 +177,17 @@ class Shard(ABC):
 
         Rows are copied by their places in half the time of a filter.
         """
+        inside = self._lies_in(batch, within)
+        return None if inside is None or inside.all() else np.flatnonzero(inside)
+
+    def _lies_in(self, batch: pa.RecordBatch, within: Range | None) -> Bools | None:
+        """Which rows lie in a range; None for all."""
         if within is None:
             return None
         since, until = within
         ordinals = number_view(batch.column(self.spec.order))
-        inside = (ordinals >= since) & (ordinals < until)
-        return None if inside.all() else np.flatnonzero(inside)
+        inside: Bools = (ordinals >= since) & (ordinals < until)
+        return inside
 
     def findings(self) -> list[str]:
         """What is wrong with the files, a line each; nothing where all is well.
@@ -256,6 +276,15 @@ class KeyedShard(Shard):
         REQUIRES: `keys` is sorted.
         """
         return key_range(self.key_at, len(self.keys), low, high)
+
+
+def piece_of(rows: pa.RecordBatch, kept: Bools | None, sieves: Sequence[Sieve]) -> Piece:
+    """Those of some rows that count and that all sieves keep."""
+    for sieve in sieves:
+        kept = sieve(rows) if kept is None else kept & sieve(rows)
+    if kept is None or kept.all():
+        return Piece(rows)
+    return Piece(rows, to_arrow(np.flatnonzero(kept).astype(np.uint32)))
 
 
 def key_range(

@@ -10,11 +10,10 @@ same keys, and compares.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from wavedex.files.opened import Seek, together
@@ -22,26 +21,12 @@ from wavedex.rows.arrow import number_view, to_arrow
 from wavedex.rows.hashes import U64
 from wavedex.rows.keys import Plain
 from wavedex.rows.matching import match_rows
-from wavedex.rows.pieces import concat
+from wavedex.rows.pieces import Piece, concat
 from wavedex.store.shard import Found, Range, Shard, batches_of
+from wavedex.store.sieve import Sieve
 
 STORE = "sifted"
 """What such a part says it is, so that nobody reads its files past the sieve."""
-
-Keep = Callable[[pa.RecordBatch], npt.NDArray[np.bool_]]
-"""Says of each row whether it counts."""
-
-
-def above(floors: Mapping[str, int]) -> Keep:
-    """Keeps the rows that lie above the floor in every column that has one."""
-
-    def keep(batch: pa.RecordBatch) -> npt.NDArray[np.bool_]:
-        kept = np.ones(batch.num_rows, np.bool_)
-        for name, floor in floors.items():
-            kept &= number_view(batch.column(name)) > floor
-        return kept
-
-    return keep
 
 
 class _Before(Shard):
@@ -158,11 +143,11 @@ class HidingShard(_Before):
 
 
 class SiftedShard(_Before):
-    """A part in which a row counts only if `keep` keeps it."""
+    """A part in which a row counts only if a sieve keeps it."""
 
-    def __init__(self, inner: Shard, keep: Keep) -> None:
+    def __init__(self, inner: Shard, sieve: Sieve) -> None:
         super().__init__(inner)
-        self._keep = keep
+        self._sieve = sieve
 
     def probe(self, plain: Plain, hashed: int, within: Range | None) -> Found:
         found = map(self._sift, batches_of(self.inner.probe(plain, hashed, within)))
@@ -175,8 +160,23 @@ class SiftedShard(_Before):
         return self._sift(self.inner.probe_range(low, high, within))
 
     def scan(self, within: Range | None) -> pa.RecordBatch:
-        return self._sift(self.inner.scan(within))
+        return self.piece(within).rows()
+
+    def piece(
+        self,
+        within: Range | None,
+        sieves: Sequence[Sieve] = (),
+        words: Mapping[str, pa.Array] | None = None,
+    ) -> Piece:
+        return self.inner.piece(within, (self._sieve, *sieves), words)
+
+    @property
+    def stored_codes(self) -> frozenset[str]:
+        return self.inner.stored_codes
+
+    def words_of(self, name: str) -> pa.Array:
+        return self.inner.words_of(name)
 
     def _sift(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        kept = self._keep(batch)
+        kept = self._sieve(batch)
         return batch if kept.all() else batch.take(to_arrow(np.flatnonzero(kept)))

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 import operator
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache, partial
 from itertools import chain, pairwise
@@ -29,8 +29,8 @@ from wavedex.index.core.answers import check_names
 from wavedex.index.core.definition import AT_COLUMN, CHANGE_COLUMN, COMMIT_COLUMN, Definition
 from wavedex.log.manifest import Log, Manifest
 from wavedex.rows.arrow import empty_batch, to_arrow
-from wavedex.rows.entries import one_batch
 from wavedex.rows.order import stable_order
+from wavedex.rows.pieces import Piece, taken
 from wavedex.slots import Ordinals, from_ordinals
 from wavedex.store.checks import CheckedParts
 from wavedex.store.formats import open_shard
@@ -51,8 +51,8 @@ ROWS_MANY = 16_384
 class Moved:
     """Rows that came or went in one commit."""
 
-    rows: pa.Table | pa.RecordBatch
-    """The rows, with the columns in which they are kept."""
+    rows: Piece
+    """The rows, with the columns in which they are kept; texts may be there as codes."""
     sign: int
     """+1 where they came, -1 where they went."""
     at: Ordinals
@@ -319,32 +319,49 @@ def said_of(commits: Sequence[int]) -> str:
 
 
 def _in_order(definition: Definition, commit: int, moved: Sequence[Moved]) -> pa.RecordBatch:
-    """What came and went in one commit, as one batch in the order in which it happened."""
+    """What came and what went in one commit, as one batch in the order in which it happened."""
     schema = change_schema(definition)
     # Those that went first: so the usual commit, in which all happens at one instant, is in order.
     moved = sorted(moved, key=lambda each: each.sign)
     if not moved:
         return empty_batch(schema)
-    names = definition.schema.names
-    rows = pa.concat_tables([_table(each.rows).select(names) for each in moved])
-    counts = [each.rows.num_rows for each in moved]
-    signs = np.repeat(np.array([each.sign for each in moved], np.int32), counts)
+    pieces = [each.rows for each in moved]
     at = np.concatenate([each.at for each in moved])
-    columns: list[Any] = [
-        *rows.unify_dictionaries().columns,
-        to_arrow(signs),
-        from_ordinals(at, time_type(definition)),
-        to_arrow(np.full(len(signs), commit, np.int64)),
-    ]
-    batch = one_batch(pa.table(columns, schema=schema))
-    if (at[1:] >= at[:-1]).all():
-        return batch
-    # Those that went stand before those that came, and so they do where their instants are one.
-    order = to_arrow(stable_order(at))
+    gone = sum(each.rows.num_rows for each in moved if each.sign < 0)
+    signs = np.ones(len(at), np.int32)
+    signs[:gone] = -1
     threads = THREADS if len(at) > ROWS_MANY else 1
-    taken = run_together([partial(column.take, order) for column in batch.columns], threads)
-    return pa.RecordBatch.from_arrays(taken, schema=schema)
+    gather: list[Callable[[], Any]] = [
+        partial(_gathered, pieces, place, field.type)
+        for place, field in enumerate(definition.schema)
+    ]
+    order, *columns = run_together([lambda: _order_of(at), *gather], threads)
+    happened = [to_arrow(signs), from_ordinals(at, time_type(definition))]
+    ordered: list[Callable[[], pa.Array]] = [
+        partial(_ordered, column, field.type, order)
+        for column, field in zip([*columns, *happened], schema, strict=False)
+    ]
+    commits = to_arrow(np.full(len(at), commit, np.int64))
+    rows = run_together(ordered, threads)
+    return pa.RecordBatch.from_arrays([*rows, commits], schema=schema)
 
 
-def _table(rows: pa.Table | pa.RecordBatch) -> pa.Table:
-    return rows if isinstance(rows, pa.Table) else pa.Table.from_batches([rows])
+def _order_of(at: Ordinals) -> pa.Array | None:
+    """The order of rows by their instants, then as they stand; None where they are in it."""
+    if (at[1:] >= at[:-1]).all():
+        return None
+    return to_arrow(stable_order(at).astype(np.uint32))
+
+
+def _gathered(pieces: Sequence[Piece], place: int, kind: pa.DataType) -> pa.Array:
+    """A column of several pieces in one, from front to back."""
+    chunks = [piece.column(place) for piece in pieces]
+    if len({chunk.type for chunk in chunks}) > 1:
+        chunks = [chunk if chunk.type == kind else chunk.cast(kind) for chunk in chunks]
+    return pa.concat_arrays(pa.chunked_array(chunks).unify_dictionaries().chunks)
+
+
+def _ordered(column: pa.Array, kind: pa.DataType, order: pa.Array | None) -> pa.Array:
+    """A column in an order, if there is one, and in its own type."""
+    found = column if order is None else taken(column, order)
+    return found if found.type == kind else taken(found.dictionary, found.indices)

@@ -36,7 +36,7 @@ from wavedex.show.drawing import GRID, Drawing
 from wavedex.slots import Ordinals, ends
 from wavedex.slots.ends import Ends
 from wavedex.store.room import Sizes
-from wavedex.store.sifted import above
+from wavedex.store.sieve import above
 
 _FAR = 2**62
 """A position that no row has."""

@@ -13,18 +13,17 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import numpy as np
-import pyarrow as pa
 
 from wavedex.index.core.definition import Target, Targets
 from wavedex.log.manifest import Manifest
 from wavedex.plan.grids.intervals import Intervals
 from wavedex.plan.slot_set import first_of, last_of, union
-from wavedex.rows.arrow import number_view
 from wavedex.rows.entries import EntrySpec
 from wavedex.slots.ends import Ends
 from wavedex.store.part import Part, Slots
 from wavedex.store.shard import Range, Shard
-from wavedex.store.sifted import Keep, SiftedShard, above
+from wavedex.store.sieve import Sieve, above, between
+from wavedex.store.sifted import SiftedShard
 
 _FAR = 2**63
 _SPANS_MAX = 256
@@ -91,9 +90,10 @@ class LifeView:
         within = None if expired or self.horizon is None else self._after(part, self.horizon)
         if within is not None and within[0] >= within[1]:
             return
-        sieves: list[Keep] = []
+        sieves: list[Sieve] = []
         if timed:
-            sieves.append(self._born_between(start, stop))
+            assert self.spec.birth is not None
+            sieves.append(between(self.spec.birth, start, stop))
         if self.floors and not expired:
             sieves.append(above(self.floors))
         for sieve in sieves:
@@ -112,20 +112,6 @@ class LifeView:
         if self.slotting.start(first_of(part.held)) > horizon:
             return None
         return horizon + 1, min(self.slotting.stop(last_of(part.held)), _FAR)
-
-    def _born_between(self, start: int | None, stop: int | None) -> Keep:
-        place = self.spec.schema.get_field_index(self.spec.birth)
-
-        def keep(batch: pa.RecordBatch) -> np.ndarray:
-            births = number_view(batch.column(place))
-            kept = np.ones(batch.num_rows, np.bool_)
-            if start is not None:
-                kept &= births >= start
-            if stop is not None:
-                kept &= births < stop
-            return kept
-
-        return keep
 
     def _meeting(self, start: int | None, stop: int | None) -> frozenset[str]:
         """The parts with rows that were born in a span of time."""

@@ -26,6 +26,7 @@ from wavedex.plan.slot_set import NO_SLOTS, last_of, slots_key, slots_of, union
 from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import one_batch
 from wavedex.rows.matching import match_rows
+from wavedex.rows.pieces import Piece
 from wavedex.slots import Ordinals, distinct
 from wavedex.slots.contract import ORDINAL_MAX
 from wavedex.store.package import Open
@@ -78,8 +79,9 @@ class WaveChanges:
             entered, left = _without_common(entered, left)
         seen = NO_SLOTS if before is None else window_of(definition, before)
         width = width_at(definition, after)
-        yield Moved(left, -1, _instants(definition, left, seen, width))
-        yield Moved(entered, 1, _instants(definition, entered, seen, 0))
+        for rows, sign, later in ((left, -1, width), (entered, 1, 0)):
+            for batch in rows.to_batches():
+                yield Moved(Piece(batch), sign, _instants(definition, batch, seen, later))
 
 
 def _compare(
@@ -100,12 +102,14 @@ def _compare(
     )
 
 
-def _instants(definition: WaveDefinition, rows: pa.Table, seen: Slots, later: int) -> Ordinals:
+def _instants(
+    definition: WaveDefinition, rows: pa.RecordBatch, seen: Slots, later: int
+) -> Ordinals:
     """When rows came, or left so many slots `later`: not before the slots that were seen then."""
     slotting, spec = definition.slotting, definition.spec
     if not rows.num_rows:
         return np.zeros(0, np.int64)
-    slots, places = distinct(slotting.slots_of(spec.ordinals(one_batch(rows))))
+    slots, places = distinct(slotting.slots_of(spec.ordinals(rows)))
     first = last_of(slots_of(seen)) if seen else None
     turns = (slot + later if first is None else max(slot + later, first) for slot in slots.tolist())
     ends = [min(slotting.stop(turn), ORDINAL_MAX) for turn in turns]

@@ -117,7 +117,7 @@ class Chainer(Grower):
         shard = self._open(ChainedShard, part)
         rows = sort_rows(self.spec, Pieces.of(doomed))
         near = _near(shard, rows)
-        records = shard.records[shard.buckets.take(near).positions()]
+        records = shard.records.take(shard.buckets.take(near).positions())
         ordinals = shard.format.ordinals(records)
         likely = np.flatnonzero(np.isin(ordinals, self.spec.ordinals(rows.batch)))
         matched, found = match_rows(shard.decode(records[likely]), rows.batch)
@@ -136,12 +136,12 @@ class Chainer(Grower):
         REQUIRES: at least one does.
         """
         positions = shard.buckets.take(near).positions()
-        dead = shard.records[positions[dies]]
+        dead = shard.records.take(positions[dies])
         if len(dead) == left.rows:
             return None
         if is_wasteful(shard):
             alive = np.setdiff1d(shard.buckets.positions(), positions[dies], assume_unique=True)
-            living = shard.decode(shard.records[alive])
+            living = shard.decode(shard.records.take(alive))
             check_rows(shard, living, shard.decode(dead))
             built = self.build(stem, living, left.held)
             return replace(built, shown=left.shown)
@@ -190,9 +190,9 @@ def _gather(shard: ChainedShard, change: _Change, anew: I64) -> tuple[Records, I
         lives = ~np.isin(sources, change.holes, assume_unique=True)
         sources, owners = sources[lives], owners[lives]
     owners = np.append(owners, change.owners)
-    records = np.concatenate([shard.records[sources], change.added])
+    records = np.concatenate([shard.records.take(sources), change.added])
     order = sort_order(owners, shard.format.ordinals(records))
-    return records[order], owners[order]
+    return records.take(order), owners[order]
 
 
 def _link(keys: pa.Array, owners: I64, buckets: Buckets) -> Chains:

@@ -90,7 +90,7 @@ class ChainedShard(GrowingShard):
             return self.records[first : first + int(buckets.counts[start])].copy()
         chain = slice(start, stop)
         firsts = buckets.rooms[chain] + buckets.skips[chain]
-        return self.records[spread_ranges(firsts, buckets.counts[chain])]
+        return self.records.take(spread_ranges(firsts, buckets.counts[chain]))
 
     def _rule_findings(self) -> Iterable[str]:
         starts, buckets = self.chains.starts, self.buckets

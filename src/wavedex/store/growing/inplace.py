@@ -52,7 +52,7 @@ class Updater(Grower):
         sources, targets = _moves(old, new)
         targets = np.append(targets, spread_ranges((new.firsts + new.counts)[which], rows.counts))
         added, heap = shard.format.encode(rows.batch, part.files["heap"].bytes)
-        records = np.concatenate([shard.records[sources], added])
+        records = np.concatenate([shard.records.take(sources), added])
         refs = self._write_into(part, tail, targets, records, heap)
         final = replace(new, counts=new.counts + wanted)
         refs["directory"] = write_directory(
@@ -74,7 +74,7 @@ class Updater(Grower):
         """
         shard = self._open(ContiguousShard, part)
         buckets = shard.buckets
-        records = shard.records[buckets.positions()]
+        records = shard.records.take(buckets.positions())
         ordinals = shard.format.ordinals(records)
         lives = (ordinals < dead[0]) | (ordinals >= dead[1])
         held = part.held - slots
@@ -96,7 +96,7 @@ class Updater(Grower):
             shard, old, np.zeros(len(left), np.int64), free=free, shrink=True
         )
         sources, targets = _moves(old, new)
-        refs = self._write_into(part, tail, targets, shard.records[sources], b"")
+        refs = self._write_into(part, tail, targets, shard.records.take(sources), b"")
         refs["directory"] = write_directory(
             self.files,
             self.spec,

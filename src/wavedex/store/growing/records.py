@@ -162,7 +162,11 @@ class RecordFormat:
 
     def ordinal_view(self, records: Records) -> npt.NDArray[Any]:
         """The order column as it lies in the records."""
-        return records[f"c{self.spec.order_place}"]
+        return self.numbers(records, self.spec.order_place)
+
+    def numbers(self, records: Records, place: int) -> npt.NDArray[Any]:
+        """A column of numbers or times as it lies in the records."""
+        return records[f"c{place}"]
 
     def heap_live_bytes(self, records: Records) -> int:
         """How many bytes of the heap the records point at."""

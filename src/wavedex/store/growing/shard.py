@@ -13,7 +13,7 @@ Updates are made by what `wavedex.store.growing.grower` begins.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -25,16 +25,19 @@ from wavedex.errors import Damaged
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.rows.arrays import read_arrays, write_arrays
 from wavedex.rows.arrow import number_view, to_arrow
+from wavedex.rows.codes import with_codes
 from wavedex.rows.entries import EntrySpec
 from wavedex.rows.hashes import U64
 from wavedex.rows.keys import Plain
 from wavedex.rows.order import spread_ranges
+from wavedex.rows.pieces import Piece
 from wavedex.store.directory import I64, Bools, HashTable, build_table
 from wavedex.store.growing.records import RecordFormat, Records
 from wavedex.store.part import Part
 from wavedex.store.positions import Positioned
 from wavedex.store.room import FreeRoom
 from wavedex.store.shard import KeyedShard, Range, checksum_findings
+from wavedex.store.sieve import Sieve, between
 
 KEPT_MOST = 4096
 """Of a key with hidden rows, the positions of up to this many records are kept.
@@ -133,7 +136,7 @@ class GrowingShard(Positioned, KeyedShard):
             positions = self._counted(self._buckets_of(np.array([place])).positions())
             if len(positions) <= KEPT_MOST:
                 self._cut[place] = positions
-        return self.records[positions]
+        return self.records.take(positions)
 
     @property
     @abstractmethod
@@ -142,7 +145,10 @@ class GrowingShard(Positioned, KeyedShard):
 
     @cached_property
     def records(self) -> Records:
-        """All records of the file, those that count and the room between them."""
+        """All records of the file, those that count and the room between them.
+
+        Some are had by `take`: NumPy copies wide records one by one where it is given an index.
+        """
         return np.frombuffer(self._records_buffer, self.format.dtype)
 
     def ordinals_at(self, positions: I64) -> I64:
@@ -220,7 +226,7 @@ class GrowingShard(Positioned, KeyedShard):
         return positions, self.rows_at(positions)
 
     def rows_at(self, positions: I64) -> pa.RecordBatch:
-        return self.decode(self.records[positions])
+        return self.decode(self.records.take(positions))
 
     def _holds(self, positions: I64) -> bool:
         return bool(np.isin(positions, self.buckets.positions()).all())
@@ -244,6 +250,29 @@ class GrowingShard(Positioned, KeyedShard):
     def scan(self, within: Range | None) -> pa.RecordBatch:
         return self._rows_of(self.buckets, within)
 
+    def piece(
+        self,
+        within: Range | None,
+        sieves: Sequence[Sieve] = (),
+        words: Mapping[str, pa.Array] | None = None,
+    ) -> Piece:
+        """The rows that all sieves keep, in the order of the file where some are left out.
+
+        COST: the numbers are looked at from front to back, free room too. Only rows that are kept
+        are decoded.
+        """
+        names, positions = self.spec.schema.names, self._positions_of(self.buckets)
+        in_range = [] if within is None else [between(self.spec.order, *within)]
+        kept: Bools | None = None
+        for sieve in (*in_range, *sieves):
+            keeps = sieve.keeps(
+                lambda name: self.format.numbers(self.records, names.index(name)), len(self.records)
+            )
+            kept = keeps if kept is None else kept & keeps
+        if kept is not None:
+            positions = np.sort(positions[kept[positions]])
+        return Piece(with_codes(self.rows_at(positions), words or {}))
+
     def decode(self, records: Records) -> pa.RecordBatch:
         """Records as rows. Raises Damaged where they point at what is not there."""
         if not self.format.fits(records, len(self.heap)):
@@ -251,10 +280,14 @@ class GrowingShard(Positioned, KeyedShard):
         return self.format.decode(records, self.heap)
 
     def _rows_of(self, buckets: Buckets, within: Range | None) -> pa.RecordBatch:
+        return self._decode_within(self.records.take(self._positions_of(buckets)), within)
+
+    def _positions_of(self, buckets: Buckets) -> I64:
+        """The positions of the records of buckets that count. Raises ValueError."""
         counts = buckets.counts
         if len(counts) and (counts.min() < 0 or max(counts.max(), counts.sum()) > self.part.rows):
             raise ValueError("buckets with more records than there are")
-        return self._decode_within(self.records[self._counted(buckets.positions())], within)
+        return self._counted(buckets.positions())
 
     def _decode_within(self, records: Records, within: Range | None) -> pa.RecordBatch:
         """The rows of those records that lie in a range; the others are not decoded."""

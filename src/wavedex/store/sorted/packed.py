@@ -9,7 +9,7 @@ is ever changed.
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -35,7 +35,8 @@ from wavedex.rows.soundness import check_column, check_columns, check_once
 from wavedex.store.directory import I64, Bools, HashTable, build_table
 from wavedex.store.part import Part, Slots
 from wavedex.store.positions import SLICED_MOST, SLICES_MOST, Positioned, runs_between
-from wavedex.store.shard import Found, KeyedShard, Range
+from wavedex.store.shard import Found, KeyedShard, Range, piece_of
+from wavedex.store.sieve import Sieve
 from wavedex.store.sorter import PartDraft, SortedRows, as_sorted, sort_rows, write_part
 
 STORE = "packed"
@@ -298,32 +299,43 @@ class PackedShard(Positioned, KeyedShard):
             return kept
         return self._counted(np.arange(self.batch.num_rows) if kept is None else kept)
 
-    def piece(self, within: Range | None) -> Piece:
-        kept = self._left(within)
-        return Piece(self.batch, None if kept is None else to_arrow(kept.astype(np.uint32)))
+    def piece(
+        self,
+        within: Range | None,
+        sieves: Sequence[Sieve] = (),
+        words: Mapping[str, pa.Array] | None = None,
+    ) -> Piece:
+        wanted = words or {}
+        self._sound_rows(name for name in self.spec.schema.names if name not in wanted)
+        rows = with_stored_codes(self.batch, self._arrays, wanted)
+        kept = self._lies_in(rows, within)
+        if len(self.gone):
+            kept = np.ones(rows.num_rows, np.bool_) if kept is None else kept
+            kept[self.gone] = False
+        return piece_of(rows, kept, sieves)
 
     def stream(
         self, within: Range | None, names: list[str], words: Mapping[str, pa.Array] | None = None
     ) -> Iterator[pa.RecordBatch]:
         wanted = words or {}
-        stored = {name: wanted[name] for name in wanted if name in self._stored_codes}
+        stored = {name: wanted[name] for name in wanted if name in self.stored_codes}
         rows = with_stored_codes(self._sound_rows(names), self._arrays, stored)
         kept = self._left(within)
         rows = rows if kept is None else rows.take(to_arrow(kept))
         yield with_codes(rows, {name: wanted[name] for name in wanted if name not in stored})
 
     def words_of(self, name: str) -> pa.Array:
-        if name in self._stored_codes:
+        if name in self.stored_codes:
             return stored_words(self._arrays, name)
         return super().words_of(name)
 
     @cached_property
-    def _stored_codes(self) -> frozenset[str]:
+    def stored_codes(self) -> frozenset[str]:
         return stored_names(self._arrays)
 
     @cached_property
     def codable(self) -> frozenset[str]:
-        return self._stored_codes | super().codable
+        return self.stored_codes | super().codable
 
     @cached_property
     def keys(self) -> pa.Array:
@@ -354,6 +366,6 @@ class PackedShard(Positioned, KeyedShard):
             yield f"{directory} does not find the keys of {name}"
         elif any(
             not self._arrays[role].equals(array)
-            for role, array in encode_columns(self.batch, self._stored_codes).items()
+            for role, array in encode_columns(self.batch, self.stored_codes).items()
         ):
             yield f"{directory} has other codes than the texts of {name}"

@@ -33,6 +33,7 @@ from wavedex.store.growing.contiguous import ContiguousShard
 from wavedex.store.part import Part
 from wavedex.store.positions import Positioned
 from wavedex.store.shard import Found, Range
+from wavedex.store.sieve import Sieve
 from wavedex.store.sorted.packed import ROWS_MANY, PackedShard
 from wavedex.store.sparse.extents import Extent, is_flat
 from wavedex.store.sparse.frame import seek_batch
@@ -105,8 +106,13 @@ class Sparse(Positioned):
     def scan(self, within: Range | None) -> pa.RecordBatch:
         return self.twin.scan(within)
 
-    def piece(self, within: Range | None) -> Piece:
-        return self.twin.piece(within)
+    def piece(
+        self,
+        within: Range | None,
+        sieves: Sequence[Sieve] = (),
+        words: Mapping[str, pa.Array] | None = None,
+    ) -> Piece:
+        return self.twin.piece(within, sieves, words)
 
     def stream(
         self, within: Range | None, names: list[str], words: Mapping[str, pa.Array] | None = None
