@@ -26,7 +26,7 @@ It does so from plain files, with no server.
 from __future__ import annotations
 
 import os
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
 from wavedex import errors
 from wavedex.advisor.growth import Tuning, tune
@@ -49,6 +49,10 @@ from wavedex.index.opening import open_index
 from wavedex.index.positions import position
 from wavedex.rows.codes import split_codes
 from wavedex.store.databases.server_address import trust_server
+
+if TYPE_CHECKING:
+    from wavedex.online import Window
+    from wavedex.online.live import Live
 
 __version__ = "0.1.0"
 
@@ -101,6 +105,16 @@ def open(  # noqa: A001
     return index if commit is None else index.snapshot(commit)
 
 
+def live(window: Window, index: WaveIndex | LifetimeIndex) -> Live:
+    """Memory and disk as one: a window, and the index that is its archive.
+
+    Raises BadDefinition where the index is not the archive of the window.
+    """
+    from wavedex.online.live import live as read_both
+
+    return read_both(window, index)
+
+
 __all__ = [
     "Appended",
     "Committed",
@@ -115,6 +129,7 @@ __all__ = [
     "WaveIndex",
     "WavedexError",
     "errors",
+    "live",
     "matching",
     "observe",
     "open",

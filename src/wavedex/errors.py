@@ -179,6 +179,10 @@ class RowNotThere(WavedexError):
         return (*self.args, self.rows)
 
 
+class LateRows(WavedexError):
+    """Rows came after their basic window was complete, beyond the delay that the window allows."""
+
+
 class SlotBackwards(WavedexError):
     """A batch brings rows for a slot that has already passed."""
 

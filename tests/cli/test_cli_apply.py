@@ -2,6 +2,7 @@
 
 import json
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
@@ -114,6 +115,54 @@ def test_rows_say_themselves_what_is_to_be_done(run, calls, tmp_path):
     assert ("bob" in living, "fay" in living) == (False, True)
     assert wx.open(calls).probe("dot")["until"].to_pylist() == [minute(24)]
     assert wx.open(calls).commit == before + 1
+
+
+def test_files_without_rows_change_nothing_in_an_index_that_was_never_refreshed(
+    run, tmp_path, write
+):
+    schema = table_of([]).schema
+    path = tmp_path / "fresh.wx"
+    wx.LifetimeIndex.create(
+        path, schema, key="caller", inserted="begun", expires="until", max_lifetime="16 minutes",
+        refresh="2 minutes",
+    )  # fmt: skip
+    empty = write("empty.parquet", [])
+    for option in ("--retract", "--prolong", "--retract-matching", "--insert"):
+        told = run("apply", path, option, empty)
+        assert (told.exit_code, told.stdout, told.stderr) == (0, "no rows\n", "")
+    assert wx.open(path).commit == 0
+
+
+def test_rows_of_counted_windows_are_retracted_and_pushed_out(run, tmp_path):
+    schema = pa.schema([("k", pa.string()), ("at", pa.int64()), ("p", pa.int64())])
+    path = tmp_path / "counted.wx"
+    index = wx.LifetimeIndex.create(
+        path, schema, key="k", inserted="at", counts={"p": 5}, method="count-rebuild",
+        max_lifetime=12, refresh=1,
+    )  # fmt: skip
+    index.append(pa.table({"k": ["a", "b", "c"], "at": [1, 2, 3], "p": [1, 2, 3]}, schema))
+    told = run("apply", path, "--retract-key", "a")
+    assert (told.exit_code, told.stdout, told.stderr) == (0, "as of 3: no rows, 1 retracted\n", "")
+    assert sorted(wx.open(path).scan().read_all()["k"].to_pylist()) == ["b", "c"]
+    told = run("apply", path, "--arrived", "p=7")
+    assert (told.exit_code, told.stderr) == (0, "")
+    assert wx.open(path).scan().read_all()["k"].to_pylist() == ["c"]
+
+
+def test_a_column_that_is_there_twice_is_refused_with_the_name_of_the_file(run, calls, tmp_path):
+    before = wx.open(calls).commit
+    said = "fay,2026-01-05T12:09,2026-01-05T12:14,1,insert"
+    for name, head, more in (("op", "op,op", "insert"), ("line", "op,line", "1")):
+        file = tmp_path / f"{name}.csv"
+        file.write_text(f"caller,begun,until,line,{head}\n{said},{more}\n")
+        told = run("apply", calls, "--rows", file, "--by", "op")
+        assert (told.exit_code, told.stdout) == (1, "")
+        assert f"{name}.csv: The " in told.stderr
+        assert f"column '{name}' twice" in told.stderr
+    (tmp_path / "keys.csv").write_text("caller,caller\ndot,dot\n")
+    told = run("apply", calls, "--now", NOW, "--retract-matching", tmp_path / "keys.csv")
+    assert (told.exit_code, "Give some of these, each once" in told.stderr) == (1, True)
+    assert wx.open(calls).commit == before
 
 
 def test_files_that_contradict_are_refused(run, calls, write):

@@ -6,6 +6,7 @@ import signal
 import subprocess
 import sys
 
+import pyarrow as pa
 import pytest
 
 import wavedex as wx
@@ -99,6 +100,45 @@ def test_a_follower_goes_on_where_it_stopped(run, kept):
     assert "followed by" not in run("inspect", kept).stdout
 
 
+def many(path):
+    """An index with more rows than a table shows."""
+    schema = pa.schema([("k", pa.int64())])
+    idx = wx.WaveIndex.create(path, schema, key="k", window=3, keep_commits=9)
+    idx.append(pa.table({"k": range(1000, 1120)}), slot=1)
+    return path
+
+
+def test_a_follower_gets_all_rows_in_whatever_form(run, tmp_path):
+    path = many(tmp_path / "many.wx")
+    for kind in ("table", "csv", "json"):
+        told = run("changes", path, "--as", kind, "--format", kind)
+        assert (told.exit_code, told.stderr) == (0, "")
+        assert all(str(key) in told.stdout for key in range(1000, 1120))
+    assert "of which the first 50 are shown" in run("changes", path).stdout
+    assert "of which the first 7 are shown" in run("changes", path, "--limit", 7).stdout
+    assert wx.open(path).followers == dict.fromkeys(("csv", "json", "table"), 1)
+
+
+def test_a_follower_that_goes_on_for_ever_gets_all_rows_as_tables(tmp_path):
+    path = many(tmp_path / "many.wx")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "wavedex", "changes", str(path), "--as", "me", "--follow"],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "COLUMNS": "200"},
+    )
+    seen = ""
+    while "120 rows" not in seen:
+        line = process.stdout.readline()
+        assert line
+        seen += line
+    process.send_signal(signal.SIGINT)
+    process.communicate()
+    assert all(str(key) in seen for key in range(1000, 1120))
+    assert "are shown" not in seen
+
+
 def test_a_follower_begins_where_it_is_told(run, kept):
     known = wx.open(kept).commit
     wx.open(kept).append(table_of(3))
@@ -110,6 +150,8 @@ def test_a_follower_begins_where_it_is_told(run, kept):
     ("asked", "said"),
     [
         (("--as", "me", "--until", "2"), "Leave out --until"),
+        (("--as", "me", "--limit", "50"), "Leave out --limit"),
+        (("--as", "me", "--follow", "--limit", "9"), "Leave out --limit"),
         (("--forget",), "give its name, as --as NAME"),
     ],
 )
@@ -119,13 +161,16 @@ def test_options_of_followers_that_contradict_are_refused(run, kept, asked, said
     assert said in result.stderr
 
 
-def test_a_follower_that_is_cut_off_before_it_has_written_gets_it_again(kept):
+@pytest.mark.parametrize("kind", ["json", "csv", "table"])
+def test_a_follower_that_is_cut_off_before_it_has_written_gets_it_again(kept, kind):
     """What a broken pipe did not take is not noted as read."""
-    command = [sys.executable, "-m", "wavedex", "changes", str(kept), "--as", "me", "--json"]
+    command = [sys.executable, "-m", "wavedex", "changes", str(kept), "--as", "me", "--format"]
+    command.append(kind)
     closed, out = os.pipe()
     os.close(closed)
     cut = subprocess.run(command, stdout=out, stderr=subprocess.PIPE, check=False)
     os.close(out)
     assert cut.returncode != 0
+    assert wx.open(kept).followers.get("me") is None
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert len(lines(done.stdout)) == 5
+    assert len(lines(done.stdout)) == 5 if kind == "json" else done.stdout.count("2026-01-0") >= 5

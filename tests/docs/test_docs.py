@@ -143,12 +143,15 @@ def test_a_page_has_one_title_and_no_open_fence(page: Path):
     assert len(re.findall(r"^# ", _FENCED.sub("", text), re.MULTILINE)) == 1
 
 
-def test_the_pictures_are_what_the_planners_make_now(draw):
-    made = {**draw.pictures(), **load("draw_grids").pictures()}
+def test_the_pictures_are_what_the_code_makes_now(draw):
+    scripts = [load("draw_grids"), load("draw_departures")]
+    made = draw.pictures() | {
+        name: svg for each in scripts for name, svg in each.pictures().items()
+    }
     # Those of the page on performance are made from measurements, which no test repeats.
     ours = (path for path in draw.PICTURES.iterdir() if not path.name.startswith("performance-"))
     kept = {path.name: path.read_text(encoding="utf-8") for path in ours}
-    assert kept == made, "run: python docs/draw.py and python docs/draw_grids.py"
+    assert kept == made, "run: python docs/draw.py, draw_grids.py and draw_departures.py"
     assert all(len(svg.encode()) < PICTURE_BYTES_MAX for svg in made.values())
 
 

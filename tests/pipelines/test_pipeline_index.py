@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pyarrow as pa
 import pytest
 
@@ -176,6 +178,41 @@ def test_a_file_is_compared_with_the_index_and_each_mistake_told_once(created, m
     assert "the index has 3" in told[0].text
     assert "Choose one of" in told[1].text
     assert "'kye'" in told[2].text
+
+
+APPLIED = """\
+kind = "lifetime"
+key = ["k", "part"]
+inserted = "b"
+expires = "e"
+max_lifetime = 16
+refresh = 2
+spans = { left = 4 }
+apply_by = """
+
+
+@pytest.mark.parametrize(
+    ("by", "option"),
+    [("k", "key"), ("part", "key"), ("b", "inserted"), ("e", "expires"), ("left", "spans")],
+)
+def test_instructions_are_in_no_column_that_is_indexed(mistakes, read, by, option):
+    ((line, said),) = mistakes(f"{APPLIED}'{by}'")
+    assert line == 12
+    assert said.startswith(f"apply_by is {by!r}, and {option} names the same column.")
+    assert read(f"{APPLIED}'op'").index.apply_by == "op"
+
+
+def test_instructions_are_in_no_column_that_the_index_keeps(tmp_path, mistakes, read):
+    schema = pa.schema([(name, pa.int64()) for name in ("k", "b", "e", "v")])
+    made = wx.LifetimeIndex.create(
+        tmp_path / "a.wx", schema, key="k", inserted="b", expires="e", max_lifetime=16, refresh=2
+    )
+    ((line, said),) = mistakes("apply_by = 'v'")
+    assert (line, "apply_by is 'v', and the index keeps that column" in said) == (5, True)
+    found = read("apply_by = 'op'")
+    assert check_against(made.definition, found) == ()
+    other = replace(found, index=replace(found.index, apply_by="v"))
+    assert [mistake.line for mistake in check_against(made.definition, other)] == [5]
 
 
 def test_a_damaged_index_and_a_folder_of_something_else_are_told_at_the_path(tmp_path, mistakes):

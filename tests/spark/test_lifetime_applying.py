@@ -19,6 +19,7 @@ from kit.spark_rows import Source, frame_of, scanned, unnamed
 from kit.spark_rows import create as create_wave
 from wavedex import errors
 from wavedex import spark as wxs
+from wavedex.cli.output import figures
 from wavedex.pipelines.pipeline import read_pipeline
 from wavedex.spark.runner import run
 from wavedex.testing.oracle import same_rows
@@ -162,6 +163,9 @@ def test_a_pipeline_applies(spark, tmp_path, mode):
         steps: list[Any] = []
         run(read_pipeline(tmp_path / "p.toml"), once=True, tell=steps.append)
         assert sum(step.last_rows for step in steps) == (6, 3)[number]
+        assert sum(step.last_read for step in steps) == (6, 5)[number]
+        said = ("6 rows read, 6 kept, ", "5 rows read, 3 kept, 1 retracted, 1 with another end, ")
+        assert any(figures(step).startswith(said[number]) for step in steps)
     made = wx.open(tmp_path / "i.wx")
     assert "op" not in made.schema.names
     assert same_rows(scanned(made), twin(tmp_path, BATCH))
@@ -203,6 +207,36 @@ def test_what_nobody_can_do_is_refused_and_changes_nothing(spark, index, said, e
             index.path
         )
     assert (index.commit, index.scan().read_all().num_rows) == (before, len(FIRST))
+    assert not unnamed(index)
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        ("array('insert')", "of type list.* cannot be read as text"),
+        ("struct('insert' as a)", "of type struct.* cannot be read as text"),
+        ("unhex('ff')", "of type binary.* cannot be read as text"),
+    ],
+)
+def test_a_column_that_cannot_say_what_is_to_be_done_is_refused(spark, index, column, said):
+    rows = frame(spark, BATCH).selectExpr("k", "b", "e", "v", f"{column} as op")
+    before = index.commit
+    with pytest.raises(errors.SchemaMismatch, match=said):
+        wxs.apply(index.path, None, rows=rows, by="op")
+    with pytest.raises(Exception, match=said):
+        rows.write.format("wavedex").mode("append").option("apply_by", "op").save(index.path)
+    assert index.commit == before
+    assert not unnamed(index)
+
+
+def test_instructions_that_are_there_twice_are_refused(spark, index):
+    rows = frame(spark, BATCH).selectExpr("*", "op as op")
+    before = index.commit
+    with pytest.raises(errors.SchemaMismatch, match="column 'op' twice"):
+        wxs.apply(index.path, None, rows=rows, by="op")
+    with pytest.raises(Exception, match=r"twice|COLUMN_ALREADY_EXISTS"):
+        rows.write.format("wavedex").mode("append").option("apply_by", "op").save(index.path)
+    assert index.commit == before
     assert not unnamed(index)
 
 

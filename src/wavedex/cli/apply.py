@@ -14,9 +14,9 @@ import wavedex
 from wavedex.cli.append import Texts, read_all, read_rows, said_of_refresh, settle
 from wavedex.cli.options import Arrived, From, Index, NoValue, Wait, pairs_of, whole
 from wavedex.cli.output import Answer, working
-from wavedex.errors import SchemaMismatch
+from wavedex.errors import WavedexError
 from wavedex.index.core.arrival import fit
-from wavedex.index.core.instructions import SortedOut, sort_out
+from wavedex.index.core.instructions import sort_out
 from wavedex.index.kinds import kind_of
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.slots import check_zone
@@ -100,7 +100,7 @@ def apply(
         )
     if (rows is None) != (by is None) or (rows and any((insert, prolong, *ways))):
         raise typer.BadParameter("give --rows with --by, or the other files without them.")
-    if now is None and not any((insert, prolong, rows, *ways)):
+    if now is None and not any((insert, prolong, rows, arrived, *ways)):
         raise typer.BadParameter("give rows, or --now to refresh without any.")
     texts = Texts(null, zone, from_kind)
     if rows is not None and by is not None:
@@ -127,7 +127,8 @@ def apply(
     done = replace(done, null_keys=sum(skipped for _, skipped in read))
     settle(idx)
     now = now or idx.describe()["now_at"]
-    return Answer({"now": now, **asdict(done)}, f"as of {now}: {said_of_refresh(done)}")
+    as_of = "" if now is None else f"as of {now}: "
+    return Answer({"now": now, **asdict(done)}, f"{as_of}{said_of_refresh(done)}")
 
 
 def _read(idx: AnyIndex, files: Sequence[Path] | None, texts: Texts) -> tuple[Any, int]:
@@ -141,17 +142,18 @@ def _sorted_out(
     """The rows of files by what they say is to be done with them, None where there are none."""
     found = []
     tables = [_sorted_out_of(idx, path, by, texts) for path in files]
-    for pieces in zip(*tables, strict=True):
-        fitted = [fit(piece, idx.definition) for piece in pieces]
+    for fitted in zip(*tables, strict=True):
         table = pa.concat_tables([each for each, _ in fitted])
         found.append((table if table.num_rows else None, sum(skipped for _, skipped in fitted)))
     return found
 
 
-def _sorted_out_of(idx: AnyIndex, path: Path, by: str, texts: Texts) -> SortedOut:
+def _sorted_out_of(idx: AnyIndex, path: Path, by: str, texts: Texts) -> list[tuple[pa.Table, int]]:
+    """The same of one file. Raises what sorting out and fitting raise, with its name."""
+    rows = read_rows(idx, path, texts)
     try:
-        return sort_out(read_rows(idx, path, texts), by)
-    except SchemaMismatch as error:
+        return [fit(piece, idx.definition) for piece in sort_out(rows, by)]
+    except WavedexError as error:
         raise type(error)(f"{path}: {error}") from None
 
 

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Annotated, Any
 
 import pyarrow as pa
 import typer
 
 from wavedex.cli.asked import LIMIT_ROWS
-from wavedex.cli.options import Formats, Index, Limit, RowFormat, RowsAsJson, chosen_format
+from wavedex.cli.options import Formats, Index, RowFormat, RowsAsJson, chosen_format
 from wavedex.cli.output import Answer
 from wavedex.cli.rows import RowAnswer
 from wavedex.index.core.changes import Position, read_position
@@ -53,7 +53,16 @@ def changes(
     ] = False,
     kind: Formats = None,
     as_json: RowsAsJson = False,
-    limit: Limit = LIMIT_ROWS,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=1,
+            help=f"The most rows that a table shows; {LIMIT_ROWS} if not given. A follower gets "
+            "all rows.",
+            show_default=False,
+        ),
+    ] = None,
 ) -> Iterator[RowAnswer | Answer]:
     """Read what came (+1) and what went (-1), when, and with which commit."""
     chosen = chosen_format(kind, as_json)
@@ -63,6 +72,10 @@ def changes(
         raise typer.BadParameter("--follow goes on for ever. Leave out --until.")
     if name is not None and last is not None:
         raise typer.BadParameter("a follower reads up to the newest commit. Leave out --until.")
+    if name is not None and limit is not None:
+        raise typer.BadParameter(
+            "what a follower has read is not shown again, so it gets all rows. Leave out --limit."
+        )
     if forget and name is None:
         raise typer.BadParameter("--forget ends a follower: give its name, as --as NAME.")
     idx = open_index(index)
@@ -72,15 +85,34 @@ def changes(
         yield Answer({"forgotten": name}, f"{printable(name)} is no follower any more")
         return
     if name is None:
+        most = LIMIT_ROWS if limit is None else limit
         batches = _followed(idx, first) if follow else idx.changes(first, last)
+        yield from _answers(idx, batches, chosen, follow, most)
+        return
+    follower = idx.follow(name, first)
+    if follow or chosen is not RowFormat.table:
+        yield from _answers(idx, _followed_as(follower, idx, follow), chosen, follow, None)
     else:
-        batches = _followed_as(idx.follow(name, first), idx, follow)
-    if follow and chosen is RowFormat.table:
+        # A table is written when all its rows are there, so it must be out before that is said.
+        yield RowAnswer(follower.changes(), chosen, None)
+        follower.advance()
+
+
+def _answers(
+    idx: AnyIndex,
+    batches: Iterable[pa.RecordBatch],
+    kind: RowFormat,
+    follow: bool,
+    most: int | None,
+) -> Iterator[RowAnswer]:
+    """The rows as one answer; a table for each batch where there is no end to them."""
+    if follow and kind is RowFormat.table:
         for batch in batches:
-            yield RowAnswer(pa.Table.from_batches([batch]).to_reader(), chosen, limit)
+            yield RowAnswer(pa.Table.from_batches([batch]).to_reader(), kind, most)
     else:
-        rows = pa.RecordBatchReader.from_batches(idx.change_feed.schema, batches)
-        yield RowAnswer(rows, chosen, limit)
+        yield RowAnswer(
+            pa.RecordBatchReader.from_batches(idx.change_feed.schema, batches), kind, most
+        )
 
 
 def _followed(idx: AnyIndex, since: Position | None) -> Iterator[pa.RecordBatch]:

@@ -32,6 +32,7 @@ from wavedex.cli import (
     tune,
     vacuum,
     verify,
+    warm,
 )
 from wavedex.cli.output import shown
 from wavedex.errors import WavedexError
@@ -121,6 +122,7 @@ for module in (
     migrate,
     erase,
     tune,
+    warm,
 ):
     for command, example in module.COMMANDS.items():
         app.command(cls=Command, epilog=f"Example: {example}")(shown(command))

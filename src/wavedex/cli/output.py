@@ -196,6 +196,7 @@ def _batches(step: Step) -> str:
 def figures(step: Step) -> str:
     """What the last batch brought and what it left out, and how many rows that makes in all."""
     said = f"{step.last_read:,} rows read, {step.last_rows:,} kept"
+    said += "".join(f", {count:,} {what}" for what, count in step.last_done.items())
     left = ", ".join(f"{count:,} {why}" for why, count in step.last_left.items())
     slots = f", {step.slots[0]} to {step.slots[-1]}" if step.slots else ""
     whole = f"; {step.rows:,} kept in all" if step.done > 1 else ""

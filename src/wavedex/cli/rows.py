@@ -1,7 +1,8 @@
 """Rows on standard output: a table for people, JSON lines, CSV, or an Arrow stream.
 
 All but the table are written batch by batch as they are read, and at once. The table shows the
-first rows and counts the others. No format ever holds more than a batch.
+first rows and counts the others. No format ever holds more than a batch, but for a table of all
+rows.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import typer
 
 from wavedex.cli.options import RowFormat
 from wavedex.cli.output import WIDE, console_for
-from wavedex.cli.values import csv_column, json_column, json_text
+from wavedex.show.values import csv_column, json_column, json_text
 from wavedex.show.words import printable
 
 NULL = "null"
@@ -35,8 +36,8 @@ class RowAnswer:
 
     reader: pa.RecordBatchReader
     kind: RowFormat
-    limit: int
-    """The most that a table shows."""
+    limit: int | None
+    """The most that a table shows; None for all."""
 
     def write(self, as_json: bool) -> None:
         """Write all of them to standard output."""
@@ -85,14 +86,14 @@ def _write_arrow(reader: pa.RecordBatchReader, out: Any) -> None:
             out.flush()
 
 
-def _write_table(reader: pa.RecordBatchReader, limit: int) -> None:
+def _write_table(reader: pa.RecordBatchReader, limit: int | None) -> None:
     from rich.table import Table
     from rich.text import Text
 
     count = 0
     columns: list[list[str | None]] = [[] for _ in reader.schema]
     for batch in reader:
-        shown = batch.slice(0, max(0, limit - count))
+        shown = batch if limit is None else batch.slice(0, max(0, limit - count))
         count += batch.num_rows
         for cells, column in zip(columns, shown.columns, strict=True):
             cells += map(_cell, json_column(column))
@@ -122,8 +123,9 @@ def _write_table(reader: pa.RecordBatchReader, limit: int) -> None:
     for row in zip(*(left_out if at is None else columns[at] for at in kept), strict=True):
         table.add_row(*(Text(NULL, style="dim") if each is None else Text(each) for each in row))
     console.print(table)
-    rest = f", of which the first {limit:,} are shown: --limit N shows more"
-    said = f"{count:,} row{'s' * (count != 1)}{rest if count > limit else ''}"
+    said = f"{count:,} row{'s' * (count != 1)}"
+    if limit is not None and count > limit:
+        said += f", of which the first {limit:,} are shown: --limit N shows more"
     if None in kept:
         said += f"; {len(kept) - 1} of {len(names)} columns: --columns A,B chooses"
     console.print(said)

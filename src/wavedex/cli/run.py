@@ -14,9 +14,11 @@ import typer
 
 from wavedex.cli.output import Answer, batch_by_batch
 from wavedex.extras import check_installed
+from wavedex.show.values import json_text
 from wavedex.show.words import printable
 
 if TYPE_CHECKING:
+    from wavedex.online.answers import Answered
     from wavedex.pipelines.pipeline import Pipeline
 
 
@@ -48,7 +50,13 @@ def run_pipeline(pipeline: Pipeline, once: bool) -> None:
     from wavedex.spark import runner
 
     with batch_by_batch(_said_of(pipeline)) as tell:
-        runner.run(pipeline, once=once, tell=tell)
+        runner.run(pipeline, once=once, tell=tell, answered=_write)
+
+
+def _write(answered: Answered) -> None:
+    """Write an answer of a window, a line of JSON."""
+    said = answered.to_dict()
+    Answer(said, json_text(said)).write(as_json=False)
 
 
 def _said_of(pipeline: Pipeline) -> str:

@@ -3,15 +3,17 @@
 A stream may feed several things: an archive, results that rest on it, a history. Each notes in its
 own commit how far the stream had come. After a crash they may lie apart by some batches. Then the
 stream is read again from the first batch that one of them lacks. The others know the batches that
-they have and pass them over, so nothing is lost and nothing counts twice.
+they have and pass them over, so nothing is lost and nothing counts twice. Each knows its last batch
+by the number alone, and those before it by their rows.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from typing import Any
 
-from wavedex.errors import StreamOutOfStep
+from wavedex.errors import BadPath, StreamOutOfStep
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.log.progress import Progress
 
@@ -25,7 +27,7 @@ def position(*places: Place) -> dict[str, int]:
     stream has fed yet: these lack all of it. There is nothing for a stream that has fed none.
 
     Raises StreamOutOfStep where one of them is so far ahead that it would not know its batches
-    again, and what `wavedex.open` raises.
+    again, BadPath where one is neither a path nor an index, and what `wavedex.open` raises.
 
     >>> import tempfile
     >>> import pyarrow as pa
@@ -44,7 +46,8 @@ def position(*places: Place) -> dict[str, int]:
     {'shop': 1}
     >>> folder.cleanup()
     """
-    fed = {_name(place): _streams(place) for place in places}
+    named = {_name(place): place for place in places}
+    fed = {name: _streams(place) for name, place in named.items()}
     names = dict.fromkeys(stream for streams in fed.values() for stream in streams)
     return {stream: _first_lacking(stream, fed) for stream in names}
 
@@ -71,8 +74,17 @@ def _first_lacking(stream: str, fed: Mapping[str, Mapping[str, Progress]]) -> in
     return first
 
 
-def _name(place: Place) -> str:
-    return place.path if isinstance(place, AnyIndex) else os.fspath(place)
+def _name(place: Any) -> str:
+    """The path of one of them. Raises BadPath."""
+    if isinstance(place, AnyIndex):
+        return place.path
+    path = os.fspath(place) if isinstance(place, str | os.PathLike) else None
+    if not isinstance(path, str):
+        raise BadPath(
+            f"{place!r} is neither a path nor an index. Pass paths or indexes, one by one, as "
+            'position("calls.wx", sales).'
+        )
+    return path
 
 
 def _streams(place: Place) -> Mapping[str, Progress]:

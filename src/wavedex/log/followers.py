@@ -9,7 +9,8 @@ A follower that has read nothing yet begins with all that is there as of some co
 before it reads, since that commit will be the one it goes on from.
 
 A file is never changed: to move on is to leave another one and to remove the first. If both are
-there, the later one counts.
+there, the later one counts. So a follower that moves back is where it was until the later file is
+gone. That one is removed last, and what does not count is removed first.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from wavedex.files.contract import AnyFiles
 from wavedex.files.names import LOG, follower_name, follower_of
 
 _CALLED = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+_UNITS = (("day", 86_400), ("hour", 3_600), ("minute", 60))
 
 
 class Standing(NamedTuple):
@@ -49,12 +51,24 @@ class Bound:
     def __str__(self) -> str:
         """As people say it.
 
-        >>> str(Bound(commits=20)), str(Bound(seconds=90_000.0))
-        ('20 commits', '1 day, 1:00:00')
+        >>> str(Bound(commits=1)), str(Bound(seconds=604_800.0)), str(Bound(seconds=90_000.5))
+        ('1 commit', '7 days', '1 day, 1 hour, 0.5 seconds')
         """
         if self.commits is not None:
-            return f"{self.commits} commits"
-        return str(dt.timedelta(seconds=self.seconds or 0.0))
+            return _counted(self.commits, "commit")
+        rest, said = self.seconds or 0.0, []
+        for unit, seconds in _UNITS:
+            count, rest = divmod(rest, seconds)
+            if count:
+                said.append(_counted(int(count), unit))
+        if rest or not said:
+            said.append(_counted(round(rest, 6), "second"))
+        return ", ".join(said)
+
+
+def _counted(count: float, unit: str) -> str:
+    said = f"{count:,}" if isinstance(count, int) else f"{count:g}"
+    return f"{said} {unit}{'s' * (count != 1)}"
 
 
 NO_BOUND = Bound(commits=0)
@@ -112,23 +126,37 @@ def standings(listed: Iterable[str]) -> dict[str, Standing]:
 
 
 def note(files: AnyFiles, name: str, standing: Standing) -> None:
-    """Say how far a follower has come. ENSURES: it lasts, and nothing else is said of it."""
-    said = follower_name(name, *standing)
-    others = [each for each in _files_of(files, name) if each != said]
-    if len(others) == len(_files_of(files, name)):
-        files.create(said, lambda sink: sink.write(b""))
-        files.sync(said)
-        files.sync_folder(LOG)
-    for each in others:
-        files.remove(each)
+    """Say how far a follower has come, whether that is further or back.
+
+    ENSURES: it lasts, and nothing else is said of it. A crash leaves what was said before, or this.
+    """
+    said, before = follower_name(name, *standing), _settled(files, name)
+    if said == before:
+        return
+    files.create(said, lambda sink: sink.write(b""))
+    files.sync(said)
+    files.sync_folder(LOG)
+    if before is not None:
+        files.remove(before)
+        if said < before:
+            files.sync_folder(LOG)  # If it came back, it would count.
 
 
 def forget(files: AnyFiles, name: str) -> None:
     """Keep nothing more for a follower. One that is not there does no harm."""
-    for each in _files_of(files, name):
-        files.remove(each)
+    last = _settled(files, name)
+    if last is not None:
+        files.remove(last)
+        files.sync_folder(LOG)
 
 
-def _files_of(files: AnyFiles, name: str) -> list[str]:
+def _settled(files: AnyFiles, name: str) -> str | None:
+    """The file that counts. Those that do not, which a crash has left, are removed."""
     told = ((each, follower_of(each)) for each in files.list(LOG))
-    return [f"{LOG}/{each}" for each, found in told if found is not None and found[0] == name]
+    # The later a file, the later its name.
+    found = sorted(f"{LOG}/{each}" for each, said in told if said is not None and said[0] == name)
+    for each in found[:-1]:
+        files.remove(each)
+    if len(found) > 1:
+        files.sync_folder(LOG)
+    return found[-1] if found else None

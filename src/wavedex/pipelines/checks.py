@@ -7,14 +7,16 @@ them. A value that was found wrong before is passed over: one mistake is said on
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, WavedexError
 from wavedex.index.core.definition import Definition
+from wavedex.index.kind import Kind
 from wavedex.index.kinds import DEFAULT, KINDS
-from wavedex.pipelines import index_options
+from wavedex.pipelines import index_options, window_options
 from wavedex.pipelines.places import is_missing, is_uri, lies_in, place_of
 from wavedex.pipelines.toml_tables import TomlNotes, did_you_mean, nearest
 from wavedex.slots import Calendar, Durations, slotting
@@ -27,6 +29,7 @@ Given = dict[str, dict[str, Any]]
 
 _SOURCE, _INDEX = ("source", "path"), ("index", "path")
 _CHECKPOINT, _DEAD_LETTERS = ("stream", "checkpoint"), ("stream", "dead_letters")
+_ANSWERS = ("window", "answers")
 _APART = [
     (_SOURCE, _INDEX),
     (_CHECKPOINT, _INDEX),
@@ -34,13 +37,16 @@ _APART = [
     (_DEAD_LETTERS, _CHECKPOINT),
     (_CHECKPOINT, _DEAD_LETTERS),
     (_DEAD_LETTERS, _SOURCE),
+    (_ANSWERS, _INDEX),
+    (_ANSWERS, _CHECKPOINT),
+    (_ANSWERS, _SOURCE),
 ]
 """The first must not lie in the second: each folder has a keeper who expects nothing else in it."""
 
 
 def check(notes: TomlNotes, given: Given, folder: str) -> None:
     """Note what does not go together. `folder` is where relative paths begin."""
-    for table, key in (_SOURCE, _INDEX, _CHECKPOINT, _DEAD_LETTERS):
+    for table, key in (_SOURCE, _INDEX, _CHECKPOINT, _DEAD_LETTERS, _ANSWERS):
         if key in given.get(table, {}):
             given[table][key] = place_of(given[table][key], folder)
     _check_mode(notes, given)
@@ -50,6 +56,8 @@ def check(notes: TomlNotes, given: Given, folder: str) -> None:
     if "index" in given:
         kind = _check_index(notes, given["index"])
         _check_kind_of_stream(notes, given.get("stream", {}), kind)
+    if "window" in given:
+        _check_window(notes, given)
     _check_apart(notes, given)
 
 
@@ -60,6 +68,9 @@ def _check_mode(notes: TomlNotes, given: Given) -> None:
         notes.add(("source", "mode"), text + did_you_mean(nearest(mode, MODES)))
     if any(map(notes.doubts, [("source",), ("source", "mode"), ("stream",)])):
         return
+    if mode != "stream" and "window" in given:
+        text = f"[window] goes with mode = 'stream', and mode is {mode!r}. Leave out one of them."
+        notes.add(("window",), text)
     if mode == "stream" and "stream" not in given:
         text = "mode is 'stream', but there is no [stream]. Add one, with a checkpoint."
         notes.add(("source", "mode"), text)
@@ -139,10 +150,8 @@ def _check_index(notes: TomlNotes, index: dict[str, Any]) -> str | None:
     options = {key: value for key, value in index.items() if key not in own}
     known = {key: value for key, value in options.items() if key in kind.hints}
     if "apply_by" in index and not notes.doubts(("index", "apply_by")):
-        try:
-            kind.check_applied(index["apply_by"])
-        except BadDefinition as error:
-            notes.add(("index", "apply_by"), str(error))
+        sound = {key: value for key, value in known.items() if not notes.doubts(("index", key))}
+        _check_applied(notes, kind, definition, sound, index["apply_by"])
     for key, text in index_options.find_refused(kind, known):
         notes.add(("index", key), text)
     if definition is not None:
@@ -154,6 +163,42 @@ def _check_index(notes: TomlNotes, index: dict[str, Any]) -> str | None:
             if not notes.doubts(("index", key)):
                 notes.add(("index", key), f"[index] lacks {called}, which a new index needs.")
     return kind.name
+
+
+def _check_applied(
+    notes: TomlNotes, kind: Kind, definition: Definition | None, options: Mapping[str, Any], by: str
+) -> None:
+    """Note what is wrong with the column of instructions."""
+    try:
+        kind.check_applied(by)
+        text = index_options.find_clash(definition, options, by)
+    except BadDefinition as error:
+        text = str(error)
+    if text is not None:
+        notes.add(("index", "apply_by"), text)
+
+
+def _check_window(notes: TomlNotes, given: Given) -> None:
+    """Note with what no window can be made, and what it cannot be asked."""
+    window, index, stream = given["window"], given.get("index", {}), given.get("stream", {})
+    if "apply_by" in index and not notes.doubts(("window",)):
+        text = "[window] does not go with apply_by: a window takes rows that come, and no others."
+        notes.add(("window",), f"{text} Leave out one of them.")
+    if is_uri(window.get("answers", "")):
+        notes.add(_ANSWERS, "answers is a URI. Give a folder of this machine.")
+    for place, text in window_options.find_bad_values(window):
+        notes.add(("window", *place), text)
+    if notes.doubts_within("window"):
+        return
+    definition = None if notes.doubts(_INDEX) else _find_index(notes, index.get("path"))[0]
+    time = index.get("time") or index.get("inserted")
+    schema = None
+    if definition is not None:
+        time, schema = definition.time, definition.schema
+    settings = window_options.settings_of(window, time, stream.get("delay"))
+    queries = window.get("queries", {})
+    for place, text in window_options.find_refused(settings, queries, schema):
+        notes.add(("window", *place), text)
 
 
 def _find_index(notes: TomlNotes, path: str | None) -> tuple[Definition | None, bool]:

@@ -20,6 +20,9 @@ from wavedex.index.kind import Found, Kind
 from wavedex.index.kinds import DEFAULT, KINDS
 from wavedex.index.opening import open_index
 
+_OF_COLUMNS = ("key", "inserted", "expires", "lifetime", "counts", "spans", "include")
+"""The options of a lifetime index that name columns of rows."""
+
 
 class _Checked(Exception):
     """Nothing was refused, and the next thing would be to make a folder."""
@@ -56,6 +59,21 @@ def find_refused(kind: Kind, options: Mapping[str, Any]) -> Iterator[Found]:
             taken = tried
         else:
             yield name, str(refusal)
+
+
+def find_clash(definition: Definition | None, options: Mapping[str, Any], by: str) -> str | None:
+    """What to say where the column of instructions is one of the index; None where it is not.
+
+    REQUIRES: the options are of the types in the hints of their kind.
+    """
+    advice = "It is taken away before rows are indexed: give a column of its own."
+    for name in _OF_COLUMNS:
+        given = options.get(name) or ()
+        if by in ([given] if isinstance(given, str) else given):
+            return f"apply_by is {by!r}, and {name} names the same column. {advice}"
+    if definition is not None and by in definition.schema.names:
+        return f"apply_by is {by!r}, and the index keeps that column. {advice}"
+    return None
 
 
 def find_index(path: str) -> Definition | None:

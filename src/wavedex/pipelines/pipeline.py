@@ -18,7 +18,7 @@ from typing import Any, get_type_hints
 from wavedex.errors import BadPipeline, Mistake
 from wavedex.index.core.definition import Definition
 from wavedex.index.kinds import DEFAULT, KINDS, all_hints, kinds_of
-from wavedex.pipelines import index_options
+from wavedex.pipelines import index_options, window_options
 from wavedex.pipelines.checks import AVAILABLE_NOW, check
 from wavedex.pipelines.toml_lines import KeyPath, lines_of
 from wavedex.pipelines.toml_tables import (
@@ -29,6 +29,7 @@ from wavedex.pipelines.toml_tables import (
     nearest,
     read_table,
 )
+from wavedex.pipelines.window_options import WindowPart, window_part
 
 __all__ = [
     "AVAILABLE_NOW",
@@ -38,6 +39,7 @@ __all__ = [
     "Source",
     "SparkPart",
     "StreamPart",
+    "WindowPart",
     "check_against",
     "read_pipeline",
 ]
@@ -112,6 +114,7 @@ class Pipeline:
     spark: SparkPart
     lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False, compare=False)
     """On which line of the file each key stands."""
+    window: WindowPart | None = None
 
 
 PARTS = {
@@ -119,12 +122,18 @@ PARTS = {
     "shape": Shape,
     "index": IndexPart,
     "stream": StreamPart,
+    "window": WindowPart,
     "spark": SparkPart,
 }
-HINTS: dict[str, dict[str, Any]] = {name: get_type_hints(part) for name, part in PARTS.items()}
 _OWN: dict[str, Any] = {"path": str, "kind": str, "apply_by": str}
 """What [index] says besides the options of a kind."""
-HINTS["index"] = {**_OWN, **all_hints()}
+_TOLD: dict[str, dict[str, Any]] = {
+    "index": {**_OWN, **all_hints()},
+    "window": window_options.HINTS,
+}
+HINTS: dict[str, dict[str, Any]] = {
+    name: _TOLD.get(name) or get_type_hints(part) for name, part in PARTS.items()
+}
 """The keys of each table and the types of their values."""
 _NEEDED = ("source", "index")
 _WHERE = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)")
@@ -149,6 +158,7 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
         index=IndexPart(**own, options=options),
         stream=StreamPart(**given["stream"]) if "stream" in given else None,
         spark=SparkPart(**given.get("spark", {})),
+        window=window_part(given["window"]) if "window" in given else None,
         lines=lines,
     )
 
@@ -156,7 +166,10 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
 def check_against(definition: Definition, pipeline: Pipeline) -> tuple[Mistake, ...]:
     """The mistakes of a pipeline whose index is there: options that are not those of the index."""
     index = pipeline.index
-    found = index_options.find_differences(definition, index.kind, index.options)
+    found = [*index_options.find_differences(definition, index.kind, index.options)]
+    if index.apply_by is not None:
+        clash = index_options.find_clash(definition, index.options, index.apply_by)
+        found += [] if clash is None else [("apply_by", clash)]
     mistakes = (Mistake(line_of(pipeline.lines, ("index", key)), text) for key, text in found)
     return tuple(sorted(mistakes))
 
@@ -190,7 +203,8 @@ def _read_tables(notes: TomlNotes, data: Mapping[str, Any]) -> dict[str, dict[st
     """Return what can be used of each table, and note what else there is and what is missing."""
     given = {}
     for name, content in data.items():
-        if name not in HINTS:
+        is_key = name in HINTS["index"] and not isinstance(content, dict)  # window = 7, say
+        if name not in HINTS or is_key:
             _note_stranger(notes, name, content, data)
         elif not isinstance(content, dict):
             notes.add((name,), f"{name} is {kind_of(content)}. Write a table, once: [{name}].")

@@ -48,6 +48,10 @@ class TomlNotes:
         """Whether a mistake was noted here already. Then no other is made of it."""
         return path in self._doubtful
 
+    def doubts_within(self, table: str) -> bool:
+        """Whether a mistake was noted in a table, or of it."""
+        return any(path[0] == table for path in self._doubtful)
+
 
 def line_of(lines: Mapping[KeyPath, int], path: KeyPath) -> int:
     """The line of a key, or of what is nearest to it: its table's, or the first.

@@ -6,6 +6,7 @@ Nothing here does that.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,9 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 _BYTES = (pa.string(), pa.binary())
+_MOST_BYTES = 2**31 - 1
+"""An array of texts has no more bytes than this."""
+_LONG, _INT64 = np.dtype(np.int64), pa.int64()
 _LARGE_BYTES = (pa.large_string(), pa.large_binary())
 
 
@@ -42,10 +46,42 @@ def to_arrow(values: npt.NDArray[Any]) -> pa.Array:
     >>> to_arrow(np.array([True, False, True])).to_pylist(), to_arrow(np.arange(3)).type
     ([True, False, True], DataType(int64))
     """
+    if values.dtype == _LONG and values.flags.c_contiguous:
+        return pa.Array.from_buffers(_INT64, len(values), [None, pa.py_buffer(values)])
     if values.dtype == np.bool_:
         return pa.Array.from_buffers(pa.bool_(), len(values), [None, bit_buffer(values)])
     data = pa.py_buffer(np.ascontiguousarray(values))
     return pa.Array.from_buffers(pa.from_numpy_dtype(values.dtype), len(values), [None, data])
+
+
+def from_values(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    """Python's values as Arrow's, without pandas where all of them are plain.
+
+    Raises what `pyarrow.array` raises.
+
+    >>> from_values(["a", "bc"], pa.string()).to_pylist(), from_values([1, None], pa.int8()).type
+    (['a', 'bc'], DataType(int8))
+    """
+    types = {type(value) for value in values}
+    if types == {int} and pt.is_integer(kind) and not pt.is_uint64(kind):
+        return to_arrow(np.array(values, np.int64)).cast(kind)
+    if types and types <= {int, float} and kind == pa.float64():
+        return to_arrow(np.array(values, np.float64))
+    if types == {bool} and pt.is_boolean(kind):
+        return to_arrow(np.array(values, np.bool_))
+    if (types == {str} and kind == pa.string()) or (types == {bytes} and kind == pa.binary()):
+        return _from_texts(values, kind)
+    return pa.array(values, kind)
+
+
+def _from_texts(values: Sequence[Any], kind: pa.DataType) -> pa.Array:
+    pieces = [value.encode() if isinstance(value, str) else value for value in values]
+    offsets = np.zeros(len(pieces) + 1, np.int64)
+    np.cumsum([len(piece) for piece in pieces], out=offsets[1:])
+    if offsets[-1] > _MOST_BYTES:
+        return pa.array(values, kind)
+    buffers = [None, pa.py_buffer(offsets.astype(np.int32)), pa.py_buffer(b"".join(pieces))]
+    return pa.Array.from_buffers(kind, len(pieces), buffers)
 
 
 def number_view(column: pa.Array) -> npt.NDArray[Any]:

@@ -28,7 +28,7 @@ from wavedex.files.names import DATA, base_of, stem_prefix
 from wavedex.index.core.arrival import Arriving, Bring, arrive, cast_column
 from wavedex.index.core.definition import Definition
 from wavedex.index.core.delivery import H, Holder, Instructed, Offer
-from wavedex.index.core.instructions import INSERT, no_instructions, sort_out
+from wavedex.index.core.instructions import INSERT, check_instructions, sort_out
 from wavedex.index.core.staged import Staged, clearing, gather, stage
 from wavedex.index.opening import AnyIndex, open_index
 from wavedex.log.manifest import Manifest
@@ -80,8 +80,7 @@ class FrameDelivery(Offer):
     def sorted_out(self, index: Holder, by: str) -> Iterator[Instructed]:
         """The rows that come stay a frame; the others are collected, since each is looked up."""
         frame = self._frame
-        if by not in frame.columns:
-            raise no_instructions(by, frame.columns)
+        check_instructions(by, frame.columns)
         comes = sf.coalesce(column(by).cast("string").isin(*INSERT), sf.lit(False))
         frame.persist()
         try:

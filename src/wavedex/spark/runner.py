@@ -45,6 +45,7 @@ from wavedex.spark.frames import FrameDelivery
 from wavedex.spark.sessions import session
 from wavedex.spark.stream import sink
 from wavedex.spark.types import arrow_schema
+from wavedex.spark.windows import TellAnswer, window_of
 
 NO_DELAY = "0 seconds"
 T = TypeVar("T")
@@ -64,6 +65,8 @@ class Step:
     """The rows of the last batch."""
     last_left: Mapping[str, int]
     """How many rows of the last batch were left out, and why."""
+    last_done: Mapping[str, int]
+    """What else was done with how many rows of the last batch: they were retracted, for example."""
     slots: Sequence[str]
     """Labels of the slots that the last batch brought or sealed, or of the refresh due with it."""
     seconds: float
@@ -71,7 +74,8 @@ class Step:
     @property
     def last_read(self) -> int:
         """How many rows of the last batch were read."""
-        return self.last_rows + sum(self.last_left.values())
+        others = (*self.last_done.values(), *self.last_left.values())
+        return self.last_rows + sum(others)
 
     @property
     def rate(self) -> float:
@@ -100,8 +104,19 @@ class _Run:
         self._rows += did.rows
         labels = [index.definition.slotting.label(slot) for slot in _slots(did)]
         seconds = time.monotonic() - self._begun
-        left = {why: count for why, count in _left(did).items() if count}
-        self.tell(Step(self._done, self.total, self._rows, did.rows, left, labels, seconds))
+        left, done = _some(_left(did)), _some(_done(did))
+        self.tell(Step(self._done, self.total, self._rows, did.rows, left, done, labels, seconds))
+
+
+def _some(counts: Mapping[str, int]) -> dict[str, int]:
+    return {what: count for what, count in counts.items() if count}
+
+
+def _done(did: Appended | Fed | Refreshed) -> dict[str, int]:
+    """How many rows did not come but say what is to be done with others."""
+    if not isinstance(did, Refreshed):
+        return {}
+    return {"retracted": did.retracted, "with another end": did.prolonged}
 
 
 def _left(did: Appended | Fed | Refreshed) -> dict[str, int]:
@@ -126,11 +141,21 @@ def _slots(did: Appended | Fed | Refreshed) -> list[int]:
             return [] if did.slot is None else [did.slot]
 
 
-def run(pipeline: Pipeline, *, once: bool, tell: Tell) -> None:
-    """Run a pipeline to its end; a stream without an end until Ctrl-C. Raises WavedexError."""
+def _tell_nobody(answered: object) -> None:
+    pass
+
+
+def run(pipeline: Pipeline, *, once: bool, tell: Tell, answered: TellAnswer = _tell_nobody) -> None:
+    """Run a pipeline to its end; a stream without an end until Ctrl-C. Raises WavedexError.
+
+    `answered` is told what a window in memory answers, if it has no folder for that.
+    """
     spark = session(pipeline.spark.master, conf=dict(pipeline.spark.conf))
-    mode = {"batch": _run_batch, "folders": _run_folders, "stream": _run_stream}
-    mode[pipeline.source.mode](spark, pipeline, once, tell)
+    if pipeline.source.mode == "stream":
+        _run_stream(spark, pipeline, once, tell, answered)
+    else:
+        mode = {"batch": _run_batch, "folders": _run_folders}
+        mode[pipeline.source.mode](spark, pipeline, once, tell)
 
 
 def _run_batch(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
@@ -181,7 +206,9 @@ def _take(
     return done
 
 
-def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell) -> None:
+def _run_stream(
+    spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell, answered: TellAnswer
+) -> None:
     stream = pipeline.stream
     assert stream is not None
     state = _Run(pipeline, tell)
@@ -194,6 +221,7 @@ def _run_stream(spark: SparkSession, pipeline: Pipeline, once: bool, tell: Tell)
         takeover=stream.takeover,
         apply_by=pipeline.index.apply_by,
         say=lambda number, did: state.step(did, index),
+        window=window_of(pipeline, index, frame, answered),
     )
 
     def take(batch: DataFrame, number: int) -> None:

@@ -10,21 +10,25 @@ from __future__ import annotations
 import datetime as dt
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
+from pyspark.sql.types import ArrayType
 
-from wavedex.errors import NoWatermark, StreamOutOfStep
+from wavedex.errors import BadDefinition, MissingColumn, NoWatermark, StreamOutOfStep
 from wavedex.index.core.manner import NOW
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.turns import Turn
 from wavedex.index.kind import Lateness
 from wavedex.index.kinds import kind_of
 from wavedex.index.opening import AnyIndex
-from wavedex.spark.frames import FrameDelivery, check_frame
+from wavedex.spark.frames import FrameDelivery, check_frame, column
 from wavedex.spark.opening import Path, open_on
+
+if TYPE_CHECKING:
+    from wavedex.online import Window
 
 DELAY_METADATA = "spark.watermarkDelayMs"
 """Where Spark notes the delay of `withWatermark` in the time column."""
@@ -40,9 +44,23 @@ class Sink:
     takeover: bool
     apply_by: str | None
     say: Callable[[int, Any], object] | None
+    window: Window | None = None
 
     def __call__(self, frame: DataFrame, number: int) -> None:
         """Take one micro-batch of the query that is running."""
+        if self.window is None:
+            self._feed(frame, number)
+            return
+        wanted = columns_for(self.window, frame)
+        frame.persist()  # It is computed once, and the window has the rows that the index has.
+        try:
+            stream = self._feed(frame, number)
+            self.window.push(wanted.toArrow(), stream=stream, number=number)
+        finally:
+            frame.unpersist()
+
+    def _feed(self, frame: DataFrame, number: int) -> str:
+        """Take one micro-batch into the index. Returns the name of the stream."""
         stream = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
         if stream is None:
             raise StreamOutOfStep("A sink is called by foreachBatch of a streaming query only.")
@@ -63,6 +81,7 @@ class Sink:
             done = kind.apply(index, None, rows=rows, by=by, **turn.given, prepare=NOW)
         if self.say is not None:
             self.say(number, done)
+        return str(stream)
 
     def _delay(self, frame: DataFrame, index: AnyIndex) -> Any:
         """How late rows may be: as was said, or else as the frame says if the index asks for it."""
@@ -76,6 +95,24 @@ class Sink:
                 "delay), or sink(path, delay='10 minutes')."
             )
         return dt.timedelta(milliseconds=delay_ms)
+
+
+def columns_for(window: Window, frame: DataFrame) -> DataFrame:
+    """The columns of a frame that a window has. Raises MissingColumn, BadDefinition."""
+    names = window.schema.names
+    missing = [name for name in names if name not in frame.columns]
+    if missing:
+        raise MissingColumn(
+            f"The batch lacks {', '.join(map(repr, missing))}, which the window has."
+        )
+    for name in names:
+        listed = isinstance(frame.schema[name].dataType, ArrayType)
+        if listed and not pa.types.is_nested(window.schema.field(name).type):
+            raise BadDefinition(
+                f"The column {name!r} is of lists, and the window has single values. An index can "
+                "have a row for each of a list; a window has each row once. Explode it before."
+            )
+    return frame.select(*map(column, names))
 
 
 def dead_letters(folder: Path | None, turn: Turn) -> Callable[[pa.Table], None] | None:
@@ -109,6 +146,7 @@ def sink(
     takeover: bool = False,
     apply_by: str | None = None,
     say: Callable[[int, Any], object] | None = None,
+    window: Window | None = None,
 ) -> Sink:
     """What to hand to `foreachBatch`, to feed the index at `path` with a stream, each row once.
 
@@ -125,5 +163,14 @@ def sink(
     `apply_by` is a column that says of each row what is to be done with it, for lifetime indexes:
     "insert", "retract" or "prolong", or 1 and -1. All of a micro-batch is then one commit, as
     `LifetimeIndex.apply` makes it.
+
+    A `window` in memory is pushed each micro-batch after the index has it, once: as the index, it
+    knows a batch that comes again. After a restart make it with `Window.restore(index)`. Columns
+    that it does not have are left out. Raises BadDefinition with `apply_by`: a window takes rows
+    that come, and nothing else.
     """
-    return Sink(path, delay, dead_letters, takeover, apply_by, say)
+    if window is not None and apply_by is not None:
+        raise BadDefinition(
+            "window= does not go with apply_by=: a window takes rows that come, and nothing else."
+        )
+    return Sink(path, delay, dead_letters, takeover, apply_by, say, window)

@@ -14,6 +14,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
@@ -23,9 +24,9 @@ from kit.folding import Folding
 from kit.matrix import RUNS_ALL
 from wavedex import errors
 from wavedex.files.local import Files
-from wavedex.files.names import LOG
+from wavedex.files.names import LOG, follower_name
 from wavedex.index import Surroundings
-from wavedex.testing.crashes import DISKS, unnamed_files
+from wavedex.testing.crashes import DISKS, LocalWalk, unnamed_files
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 LIVES = pa.schema([("k", pa.int64()), ("b", pa.int64()), ("e", pa.int64())])
@@ -145,6 +146,49 @@ def test_a_follower_may_go_back_or_begin_anew(index):
     assert reader.changes().read_all() == index.changes(None).read_all()
 
 
+@pytest.mark.parametrize("given", [("s", 1), "3", 1.0, True, 999, -1, 0])
+@pytest.mark.parametrize("has_read", [False, True])
+def test_a_commit_that_is_none_or_not_there_is_refused_and_changes_nothing(index, given, has_read):
+    append(index, 1, 2, 3)
+    reader = index.follow("r")
+    if has_read:
+        reader.changes().read_all()
+        reader.advance()
+    before, reached = index.followers, reader.reached
+    append(index, 4)
+    assert 0 not in index.commits
+    for call in (reader.changes, reader.reach, reader.advance):
+        with pytest.raises((errors.BadPosition, errors.CommitGone)) as told:
+            call(given)
+        assert "move(None)" not in str(told.value)
+        assert "commit None" not in str(told.value)
+        assert (index.followers, reader.reached) == (before, reached)
+    with pytest.raises((errors.BadPosition, errors.CommitGone)):
+        reader.move(given)
+    assert (index.followers, reader.reached) == (before, reached)
+
+
+def test_a_follower_reads_and_goes_to_commits_by_any_whole_number(index):
+    append(index, 1, 2, 3)
+    reader = index.follow("r")
+    first = index.commits[0]
+    reader.changes(np.int64(first)).read_all()
+    assert index.followers == {"r": None}
+    reader.advance(np.int64(first))
+    assert reader.position == first
+    reader.move(np.int64(index.commit))
+    assert reader.position == index.commit
+
+
+def test_a_follower_does_not_read_up_to_where_it_has_been(index):
+    append(index, 1, 2)
+    reader = index.follow("r", since=index.commit)
+    index.follow("other", since=index.commit - 1)
+    with pytest.raises(errors.BadPosition, match=r"already.* Use move to go back"):
+        reader.changes(index.commit - 1)
+    assert reader.reached is None
+
+
 def test_what_makes_no_sense_is_refused(index):
     reader = index.follow("a")
     with pytest.raises(errors.BadPosition, match="read nothing yet"):
@@ -224,7 +268,8 @@ def test_beyond_a_time_nobody_is_waited_for(tmp_path):
     clock.at += dt.timedelta(hours=1, minutes=1)
     append(index, 4)
     assert here not in index.commits
-    with pytest.raises(errors.CommitGone, match="keep_followed allows, 2:00:00"):
+    assert make(tmp_path / "y").describe()["keep_followed"] == "7 days"
+    with pytest.raises(errors.CommitGone, match="keep_followed allows, 2 hours,"):
         reader.changes()
 
 
@@ -309,6 +354,34 @@ def test_a_crash_leaves_a_follower_where_it_was_or_where_it_went(tmp_path, disk)
 
     crash_everywhere(tmp_path, DISKS[disk], act, rows, rows)
     assert seen <= {before, after}
+
+
+@pytest.mark.parametrize("disk", DISKS)
+@pytest.mark.parametrize("back", [True, False, None])
+def test_a_crash_leaves_a_follower_where_it_was_or_where_it_moved(tmp_path, disk, back):
+    index = make(tmp_path / "origin")
+    append(index, 1)
+    index.follow("slow", since=index.commit)
+    first = index.commit
+    append(index, 2, 3)
+    middle = index.commit
+    append(index, 4)
+    index.follow("a", since=middle)
+    # A crash of before has left a file that does not count.
+    index.storage.create(follower_name("a", first, True), lambda sink: sink.write(b""))
+    assert index.followers["a"] == middle
+    after = {True: first, False: index.commit, None: None}[back]
+    rows = index.scan().read_all().to_pylist()
+    seen = set()
+
+    def act(opened: Any) -> None:
+        seen.add(opened.followers.get("a"))
+        opened.follow("a").move(after)
+        assert opened.followers.get("a") == after
+
+    walk = LocalWalk(tmp_path / "origin", tmp_path / "scratch")
+    assert walk.crash_everywhere(DISKS[disk], act, rows, rows) > 2
+    assert seen <= {middle, after}
 
 
 FOLLOW = """

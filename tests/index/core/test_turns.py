@@ -151,7 +151,7 @@ def test_batches_are_known_for_a_while(tmp_path):
         feed_lives(index, number)
     known = last + 1 - RECALLED
     assert feed_lives(index, known).repeated
-    with pytest.raises(errors.StreamOutOfStep, match=f"has taken {last}"):
+    with pytest.raises(errors.StreamOutOfStep, match=f"has taken is batch {last}"):
         feed_lives(index, known - 1)
 
 
@@ -225,3 +225,23 @@ def test_after_crashes_all_agree_once_the_stream_is_read_from_their_position(
         for number in range(last + 1):
             feed(alone, number)
         assert state(whole)[1:] == state(alone)[1:]
+
+
+def test_what_is_neither_a_path_nor_an_index_has_no_position(tmp_path):
+    index = make_ends(tmp_path / "x")
+    for place in (None, 5, [index.path], b"x", index.snapshot()):
+        with pytest.raises(errors.BadPath, match="Pass paths or indexes, one by one"):
+            wx.position(index, place)
+    assert wx.position(index, index.path, tmp_path / "x") == {}
+
+
+def test_the_last_batch_is_known_by_its_number_alone_and_those_before_by_their_rows(tmp_path, way):
+    make, feed = way
+    index = make(tmp_path / "x")
+    for number in range(3):
+        feed(index, number)
+    before = state(index)
+    assert feed(_Renumbered(index, 2), 0).repeated
+    with pytest.raises(errors.StreamOutOfStep, match="other rows"):
+        feed(_Renumbered(index, 1), 0)
+    assert state(index) == before

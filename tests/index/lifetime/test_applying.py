@@ -91,7 +91,9 @@ def test_a_batch_of_a_stream_is_applied_once(life):
     assert (again.repeated, again.commit) == (True, done.commit)
     assert life.describe()["streams"]["calls"]["batch"] == 0
     life.apply(7, insert=table([row(8, 7, 12)]), stream="calls", number=1)
-    with pytest.raises(errors.StreamOutOfStep, match="has taken 1"):
+    with pytest.raises(
+        errors.StreamOutOfStep, match="the last that the index has taken is batch 1"
+    ):
         life.apply(9, stream="calls", number=3)
     with pytest.raises(errors.AnotherStream, match="is fed by the stream calls"):
         life.apply(9, stream="other", number=0)
@@ -178,6 +180,70 @@ def test_rows_without_a_key_are_counted_wherever_they_stand(tmp_path):
     assert (done.null_keys, done.rows, done.retracted, done.prolonged) == (3, 0, 1, 1)
 
 
+@pytest.mark.parametrize("nulls", ["error", "skip"])
+def test_without_rows_nothing_is_done_in_an_index_that_was_never_refreshed(tmp_path, nulls):
+    life = create(tmp_path / "x", nulls=nulls)
+    empty = table([])
+    asked = [{"retract": empty}, {"prolong": empty}, {"retract": wx.matching({KEY: []})},
+             {"retract": empty, "prolong": empty}, {}]  # fmt: skip
+    for given in asked:
+        done = life.apply(None, **given)
+        assert (done.commit, done.slot, done.retracted) == (0, None, 0)
+    if nulls == "skip":
+        nobody = table([row(None, 4, 15)])
+        assert life.apply(None, retract=nobody).null_keys == 1
+        assert life.apply(None, prolong=nobody, retract=nobody).null_keys == 2
+    assert life.commit == 0
+    for given in ({"retract": table([row(1, 4, 15)])}, {"retract": wx.matching({KEY: [1]})}):
+        with pytest.raises(errors.RowNotThere):
+            life.apply(None, **given)
+    life.apply(None, retract=empty, stream="s", number=0)
+    assert life.describe()["streams"]["s"]["batch"] == 0
+    assert life.apply(4, retract=empty).slot == 2
+
+
+def test_without_rows_a_batch_is_what_it_is_with_tables_that_have_none(life):
+    empty = table([])
+    given = [{}, {"retract": empty}, {"prolong": empty}, {"retract": wx.matching({KEY: []})},
+             {"retract": empty, "prolong": empty}]  # fmt: skip
+    for number, first in enumerate(given):
+        life.apply(6, insert=table([row(number, 5, 12)]), stream="s", number=number, **first)
+    life.apply(6, insert=table([row(9, 5, 12)]), stream="s", number=len(given))
+    for number in range(len(given)):
+        for again in given:
+            rows = table([row(number, 5, 12)])
+            assert life.apply(6, insert=rows, stream="s", number=number, **again).repeated
+    with pytest.raises(errors.StreamOutOfStep, match="other rows"):
+        life.apply(6, insert=table([row(0, 5, 12)]), retract=table([row(1, 3, 9)]),
+                   stream="s", number=0)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("column", "said"),
+    [
+        (pa.array([["insert"]]), "of type list.* cannot be read as text"),
+        (pa.array([{"a": 1}]), "of type struct.* cannot be read as text"),
+        (pa.array([b"\xff"]), "of type binary.* cannot be read as text"),
+        (pa.array([True]), "says 'true' of a row"),
+    ],
+)
+def test_a_column_that_cannot_say_what_is_to_be_done_is_refused(life, column, said):
+    before = (rows_of(life), life.commit)
+    with pytest.raises(errors.SchemaMismatch, match=said):
+        life.apply(6, rows=table([row(9, 5, 12)]).append_column("op", column), by="op")
+    assert (rows_of(life), life.commit) == before
+
+
+def test_instructions_that_are_there_twice_are_refused(life):
+    before = (rows_of(life), life.commit)
+    rows = table([row(9, 5, 12)])
+    for name in ("op", KEY):
+        twice = rows.append_column("op", pa.array(["insert"])).append_column(name, pa.array(["1"]))
+        with pytest.raises(errors.SchemaMismatch, match=f"column '{name}' twice"):
+            life.apply(6, rows=twice, by="op")
+    assert (rows_of(life), life.commit) == before
+
+
 # -- by a key, or by some columns ------------------------------------------------------------------
 
 
@@ -198,6 +264,14 @@ def test_those_go_that_agree_in_other_columns_too(life):
         life.retract(6, wx.matching({"v": ["a"]}))
     with pytest.raises(errors.SchemaMismatch, match="have the columns 'k', 'x'"):
         life.retract(6, wx.matching({KEY: [1], "x": [1]}))
+
+
+def test_a_column_to_match_that_is_there_twice_is_refused(life):
+    before = rows_of(life)
+    twice = pa.table([pa.array([1]), pa.array([1])], names=[KEY, KEY])
+    with pytest.raises(errors.SchemaMismatch, match="each once"):
+        life.retract(6, wx.matching(twice))
+    assert rows_of(life) == before
 
 
 @pytest.mark.parametrize(

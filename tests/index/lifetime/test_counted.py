@@ -252,6 +252,57 @@ def test_the_same_rows_again_are_passed_over_and_not_where_the_streams_have_come
     assert life.probe(1).num_rows == 0
 
 
+def entry(key: int, birth: int, left: int, right: int) -> dict:
+    return {"k": key, "b": birth, "left": left, "right": right}
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_go_with_an_instant_that_nobody_says(tmp_path, method):
+    life = create(tmp_path / "x", method)
+    life.append(table([entry(key, 2, 40 + key, 60 + key) for key in range(4)], COUNTED))
+    assert life.apply(None, retract=wx.matching({"k": [1]})).retracted == 1
+    exact = table([entry(2, 2, 42, 62)], COUNTED)
+    assert life.apply(None, retract=exact).retracted == 1
+    with pytest.raises(errors.RowNotThere):
+        life.apply(None, retract=exact)
+    before = life.commit
+    assert life.append(None).commit == before
+    assert life.apply(None, retract=table([], COUNTED)).commit == before
+    life.apply(None, stream="s", number=0)
+    life.feed(None, stream="s", number=1)
+    assert life.describe()["streams"]["s"]["batch"] == 1
+    assert sorted(row["k"] for row in life.scan().read_all().to_pylist()) == [0, 3]
+    assert LifeClock.of(life.manifest).came == {"left": 43, "right": 63}
+    life.verify()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_rows_are_pushed_out_where_only_streams_are_said_to_have_come_farther(tmp_path, method):
+    life = create(tmp_path / "x", method)
+    far = {"left": SIZES["left"] + 50, "right": 50}
+    assert life.apply(None, arrived=far).commit == 0  # There is no instant and no row yet.
+    life.append(table([entry(1, 2, 50, 50), entry(2, 2, 51, 50)], COUNTED))
+    life.apply(None, arrived=far)
+    assert [row["k"] for row in life.scan().read_all().to_pylist()] == [2]
+    with pytest.raises(errors.BadTime, match="to where the stream had come"):
+        life.apply(None, arrived={**far, "left": 60})
+    with pytest.raises(errors.FromTheFuture, match="Say with arrived="):
+        life.apply(None, insert=table([entry(3, 4, far["left"] + 1, 50)], COUNTED), arrived=far)
+    life.apply(None, insert=table([entry(3, 4, far["left"], 50)], COUNTED), arrived=far)
+    assert sorted(row["k"] for row in life.scan().read_all().to_pylist()) == [2, 3]
+    life.verify()
+
+
+def test_streams_that_begin_below_zero_stay_where_they_have_come(tmp_path):
+    life = create(tmp_path / "x")
+    life.append(table([entry(1, 2, -50, -60)], COUNTED))
+    life.apply(None, stream="s", number=0)
+    life.append(table([entry(2, 3, -49, -60)], COUNTED))
+    life.apply(None, retract=wx.matching({"k": [2]}))
+    assert LifeClock.of(life.manifest).came == {"left": -49, "right": -60}
+    assert life.scan().read_all().num_rows == 1
+
+
 def test_bad_counts_are_refused_by_name(tmp_path):
     life = create(tmp_path / "index", shards=1)
     rows = table([{"k": 1, "b": 2, "left": 5, "right": 5}], COUNTED)

@@ -106,6 +106,17 @@ def test_an_integer_is_no_lifetime_of_a_timestamp(tmp_path):
         )  # fmt: skip
 
 
+@pytest.mark.parametrize("lives", [pa.duration("s"), pa.int64(), pa.int32()])
+def test_a_lifetime_of_dates_is_refused_with_what_works(tmp_path, lives):
+    schema = pa.schema([("k", pa.int64()), ("b", pa.date32()), ("n", lives)])
+    with pytest.raises(errors.BadDefinition, match=r"Cast 'b' to a timestamp, or give expires="):
+        wx.LifetimeIndex.create(
+            tmp_path / "index", schema, key="k", inserted="b", lifetime="n",
+            max_lifetime="60 days", refresh="1 day",
+        )  # fmt: skip
+    assert not (tmp_path / "index").exists()
+
+
 @pytest.fixture
 def life(tmp_path):
     index = wx.LifetimeIndex.create(tmp_path / "index", SCHEMA, **GOOD)

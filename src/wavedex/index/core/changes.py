@@ -135,7 +135,13 @@ class ChangeFeed(Generic[D]):
 
     def commit_of(self, position: Position) -> int:
         """The commit that is meant by a position. Raises CommitGone and BadPosition."""
-        return self._commit_of(position, self._log.commits())
+        checked = _checked(position)
+        assert checked is not None
+        return self._commit_of(checked, self._log.commits())
+
+    def check_kept(self, commit: int) -> None:
+        """Raise CommitGone where a commit is not there."""
+        _check_kept(commit, self._log.commits())
 
     def find(self, since: Position | None, until: Position | None) -> list[Step]:
         """What changed, commit by commit. Raises CommitGone and BadPosition."""
@@ -146,16 +152,7 @@ class ChangeFeed(Generic[D]):
         # Both ends, whichever is first: a commit that was never there is not one after which
         # nothing changed.
         for number in chain((first, last), range(first, last)):
-            if not 0 <= number <= kept[-1]:
-                raise CommitGone(
-                    f"Commit {number} was never there: the newest is {kept[-1]}, and the index "
-                    f"keeps {said_of(kept)}. Ask for those."
-                )
-            if number not in kept:
-                raise CommitGone(
-                    f"Commit {number} is not there: the index keeps {said_of(kept)}. Ask for "
-                    "those, read more often, or create the index with a larger keep_commits."
-                )
+            _check_kept(number, kept)
         if since is None:
             return self._steps([(None, last)])
         return self._steps(pairwise(range(first, last + 1)))
@@ -285,6 +282,29 @@ def _checked(position: Any) -> Position | None:
         f"{position!r} is no commit and no batch of a stream. Give the number of a commit, such as "
         'idx.commit, or a stream and the number of a batch, such as ("orders", 17).'
     )
+
+
+def check_commit(value: Any) -> int:
+    """The number of a commit, as somebody gives it. Raises BadPosition."""
+    if not _is_whole(value):
+        raise BadPosition(
+            f"{value!r} is no number of a commit. Give a whole number, such as idx.commit."
+        )
+    return operator.index(value)
+
+
+def _check_kept(number: int, kept: Sequence[int]) -> None:
+    """Raise CommitGone where a commit is not among those that are kept."""
+    if not 0 <= number <= kept[-1]:
+        raise CommitGone(
+            f"Commit {number} was never there: the newest is {kept[-1]}, and the index keeps "
+            f"{said_of(kept)}. Ask for those."
+        )
+    if number not in kept:
+        raise CommitGone(
+            f"Commit {number} is not there: the index keeps {said_of(kept)}. Ask for those, read "
+            "more often, or create the index with a larger keep_commits."
+        )
 
 
 def _is_whole(value: Any) -> bool:

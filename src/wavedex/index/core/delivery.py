@@ -110,7 +110,8 @@ class Offer(Delivery):
 class InMemory(Offer):
     """Rows in memory: any table, frame or reader that Arrow can read."""
 
-    def __init__(self, data: Any) -> None:
+    def __init__(self, data: Any, marks: Mapping[str, str] | None = None) -> None:
+        self.marks = marks or {}
         self._data = data
         self._table: tuple[pa.Table, int] | None = None
 
@@ -137,6 +138,8 @@ class InMemory(Offer):
         return bring
 
     def largest(self, index: Holder, names: Sequence[str]) -> list[int] | None:
+        if self._data is None:
+            return None
         return largest_in(self._fitted(index.created)[0], index.created, names)
 
     @contextmanager

@@ -18,7 +18,7 @@ import pyarrow as pa
 from wavedex.errors import BadDefinition, BadPosition, CommitGone
 from wavedex.files.contract import AnyFiles
 from wavedex.files.names import LOG
-from wavedex.index.core.changes import ChangeFeed, Position
+from wavedex.index.core.changes import ChangeFeed, Position, check_commit
 from wavedex.index.core.definition import Definition
 from wavedex.log.followers import Standing, check_name, forget, note, standings
 
@@ -33,6 +33,10 @@ class Followable(Protocol):
     @property
     def commit(self) -> int:
         """The number of the newest commit."""
+
+    @property
+    def commits(self) -> list[int]:
+        """The numbers of the commits that are kept."""
 
     @property
     def storage(self) -> AnyFiles:
@@ -96,13 +100,13 @@ class Follower:
 
         All that is there came, before it has advanced for the first time. The columns and their
         order are those of `changes` of the index. Raises CommitGone where it has fallen too far
-        behind.
+        behind or the other commit is not there, BadPosition where that is none to read up to.
         """
         position, until = self.position, self.reach(until_commit)
         try:
             found = self._index.changes(position, until)
         except CommitGone as error:
-            raise self._left_behind(error) from error
+            raise self._explained(error) from error
         self._reached = until
         return pa.RecordBatchReader.from_batches(found.schema, self._named(found))
 
@@ -110,48 +114,64 @@ class Follower:
         """The commit up to which it would read: the newest, if no other is named.
 
         At its first look it says so before it reads, so that the commit is there to go on from.
+        Raises CommitGone and BadPosition where the other commit is not there, or is none.
         """
-        if self.position is None:
-            return self._begin(until_commit)
-        return self._index.commit if until_commit is None else until_commit
+        position, feed = self.position, self._index.change_feed
+        if until_commit is None:
+            return self._begin() if position is None else self._index.commit
+        until = check_commit(until_commit)
+        feed.check_kept(until)
+        if position is None:
+            self._locked(lambda: self._begin_with(until))
+        elif until < position:
+            raise BadPosition(
+                f"The follower {self.name!r} has read up to commit {position} already, and not "
+                f"only to {until}. Use move to go back."
+            )
+        return until
 
     def advance(self, commit: int | None = None) -> None:
         """Say that all up to a commit is done with: what the last `changes` gave, if none is named.
 
         The index need not keep it any longer. Raises BadPosition where the follower has read
-        nothing, or is further already; `move` goes back.
+        nothing, or is further already; `move` goes back. Raises CommitGone where the commit that is
+        named is not kept.
         """
-        done = self._reached if commit is None else commit
+        done = self._reached if commit is None else check_commit(commit)
         if done is None:
             raise BadPosition(
                 f"The follower {self.name!r} has read nothing yet. Call changes() first, or say "
                 "up to which commit all is done with."
             )
         position, newest = self.position, self._index.commit
-        if not (-1 if position is None else position) <= done <= newest:
+        if not (position or 0) <= done <= newest:
+            advice = "Use move to go back." if 0 <= done <= newest else "Give one that is there."
             raise BadPosition(
-                f"The follower {self.name!r} has read up to commit {position}, and the newest is "
-                f"{newest}: it cannot advance to {done}. Use move to go back."
+                f"The follower {self.name!r} {self._has_read(position)}, and the newest commit is "
+                f"{newest}: it cannot advance to {done}. {advice}"
             )
+        if commit is not None and done != position:
+            self._index.change_feed.check_kept(done)
         note(self._index.storage, self.name, Standing(done, True))
 
     def move(self, position: Position | None) -> None:
         """Go on from another commit, or another batch of a stream. From None on, begin anew.
 
-        Raises CommitGone where that commit is not kept, BadPosition where there is none.
+        A crash leaves it where it was, or where it went. Raises CommitGone where that commit is not
+        kept, BadPosition where there is none.
         """
-        self._reached = None
-        if position is None:
-            self.forget()
-            return
 
         def place() -> None:
             feed = self._index.change_feed
             feed.find(position, None)  # Raises where it cannot be followed from there.
-            forget(self._index.storage, self.name)
+            assert position is not None
             note(self._index.storage, self.name, Standing(feed.commit_of(position), True))
 
-        self._locked(place)
+        if position is None:
+            self.forget()
+        else:
+            self._locked(place)
+        self._reached = None
 
     def forget(self) -> None:
         """End it: the index keeps nothing for it any more. The next one of its name begins anew."""
@@ -161,33 +181,44 @@ class Follower:
     def _standing(self) -> Standing | None:
         return standings(self._index.storage.list(LOG)).get(self.name)
 
-    def _begin(self, until_commit: int | None) -> int:
-        """Have a commit kept as of which it reads all that is there.
+    def _begin(self) -> int:
+        """Have the newest commit kept, as of which it reads all that is there.
 
         A vacuum that has listed the files before the follower was there removes only commits that
         were not the newest then.
         """
         while True:
             newest = self._index.commit
-            until = newest if until_commit is None else until_commit
-            note(self._index.storage, self.name, Standing(until, False))
+            note(self._index.storage, self.name, Standing(newest, False))
             if self._index.commit == newest:
-                return until
+                return newest
+
+    def _begin_with(self, commit: int) -> None:
+        """The same with another commit. REQUIRES: nobody writes. Raises CommitGone."""
+        self._index.change_feed.check_kept(commit)
+        note(self._index.storage, self.name, Standing(commit, False))
 
     def _named(self, found: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
         try:
             yield from found
         except CommitGone as error:
-            raise self._left_behind(error) from error
+            raise self._explained(error) from error
 
-    def _left_behind(self, error: CommitGone) -> CommitGone:
+    def _explained(self, error: CommitGone) -> CommitGone:
+        """What to say where changes are gone: why, if it cannot go on from where it stopped."""
+        position = self.position
+        if position is None or position in self._index.commits:
+            return error
         bound = self._index.definition.keep_followed
         return CommitGone(
-            f"The follower {self.name!r} has read up to commit {self.position} of "
-            f"{self._index.path}, and cannot go on from there: it fell further behind than "
-            f"keep_followed allows, {bound}, or rows were erased since. Read all that is there "
-            f"anew, after move(None). ({error})"
+            f"The follower {self.name!r} has read up to commit {position} of {self._index.path}, "
+            f"and cannot go on from there: it fell further behind than keep_followed allows, "
+            f"{bound}, or rows were erased since. Read all that is there anew, after move(None). "
+            f"({error})"
         )
+
+    def _has_read(self, position: int | None) -> str:
+        return "has read nothing yet" if position is None else f"has read up to commit {position}"
 
     def __repr__(self) -> str:
         return f"<Follower {self.name!r} of {self._index.path}: commit {self.position}>"

@@ -3,11 +3,14 @@
 The name of the stream and the number of its last batch stand in the manifest that has the rows. By
 them a batch that comes again is known. What is done with the rows is for others to say.
 
-The last batch may come again because nobody knows whether it got through. Batches before it come
-again where the stream is read from some way back, since something else that it feeds has not come
-as far (`wavedex.position`). They are passed over too, if their rows are what they were. Rows that
-have the number of an earlier batch and are others are refused: they are from another stream of the
-same name, and would be lost.
+The last batch may come again because nobody knows whether it got through. It is passed over by its
+number alone, and its rows are not looked at. So a source whose rows are not the same twice is not
+stuck when it is started again.
+
+Batches before it come again where the stream is read from some way back, since something else that
+it feeds has not come as far (`wavedex.position`). They are passed over too, if their rows are what
+they were. Rows that have the number of a batch before the last and are others are refused: they are
+from another stream of the same name, and would be lost.
 """
 
 from __future__ import annotations
@@ -48,7 +51,7 @@ class Place:
 
     @property
     def is_last(self) -> bool:
-        """Whether it is the last batch once more."""
+        """Whether it is the last batch once more, which is told by its number alone."""
         return self.progress is not None and self.progress.batch == self.turn.number
 
     @property
@@ -121,8 +124,11 @@ def place_of(manifest: Manifest, turn: Turn) -> Place:
         )
     if progress is None and turn.number == 0:
         return Place(turn, None)
-    last = "none" if progress is None else str(progress.batch)
+    taken = (
+        "the index has taken none of it"
+        if progress is None
+        else f"the last that the index has taken is batch {progress.batch}"
+    )
     raise StreamOutOfStep(
-        f"Batch {turn.number} of the stream {turn.stream} came, and the index has taken {last} of "
-        f"it. {_ADVICE}"
+        f"Batch {turn.number} of the stream {turn.stream} came, and {taken}. {_ADVICE}"
     )

@@ -209,8 +209,14 @@ def _check_ends(
         )
     if lifetime is not None:
         kind = schema.field(lifetime).type
+        if pt.is_date(birth):
+            raise BadDefinition(
+                f"Column {inserted!r} has dates, and lifetime= goes with timestamps and whole "
+                f"numbers. Cast {inserted!r} to a timestamp, or give expires=, a column of the "
+                "dates on which rows end."
+            )
         fits = pt.is_integer(kind) if pt.is_integer(birth) else pt.is_duration(kind)
-        if not fits or pt.is_date(birth):
+        if not fits:
             raise BadDefinition(
                 f"Column {lifetime!r} is of type {kind}: a lifetime is a duration where "
                 f"{inserted!r} is a timestamp, and an integer where it is one. Cast it, or give "

@@ -102,16 +102,17 @@ def _take(
             if place.is_repeated(identity):
                 return _repeated(definition, manifest)
             sources = replace(place.noted(identity), marks=given.insert.marks)
-        if not asked and moment.is_silent(arriving):
+        if not asked and moment.is_silent(arriving, now):
+            arriving = replace(arriving, null_keys=arriving.null_keys + asked.null_keys)
             return _pass_over(writer, manifest, arriving, sources)
         counted = moment.counted(definition, manifest)
-        replaced = NOTHING_REPLACED
+        replaced = replace(NOTHING_REPLACED, null_keys=asked.null_keys)
         if asked:
             # Where it was never refreshed there are no rows either, at whatever instant.
             arrivals = follow(definition, manifest, now or 0, counted)
             clock = LifeClock.of(manifest).at(now or 0, arrivals)
             replaced = asked.look_up(index, manifest, clock)
-        assert now is not None
+        assert now is not None  # What was never refreshed has no rows that are asked for.
         name = "apply" if replaced else "update"
         named = replace(replaced, name=name)
         return refresh(writer, manifest, now, arriving, counted, sources, named)
@@ -174,12 +175,13 @@ class _Asked:
     retract: Meant | None
     prolong: Arriving | None
     sent: tuple[str, ...]
-    """The identities of the rows that say so."""
+    """The identities of the rows that say so. No rows are the same as none."""
     null_keys: int
     """How many of these had no key."""
 
     def __bool__(self) -> bool:
-        return self.retract is not None or self.prolong is not None
+        """Whether there are any rows."""
+        return bool(self.sent)
 
     def identity(self, arriving: Arriving) -> str:
         """What they and the rows that come with them are known by."""
@@ -207,11 +209,12 @@ def _asking(
         sent = []
         if isinstance(given.retract, Matching):
             meant = meant_by(definition, given.retract)
-            sent.append(f"matching {meant.identity}")
-        elif gone is not None:
+            if meant.rows.num_rows:
+                sent.append(f"matching {meant.identity}")
+        elif gone is not None and gone.sent.rows:
             meant = meant_exactly(definition, gone)
             sent.append(f"retract {gone.sent.identity}")
-        if prolonged is not None:
+        if prolonged is not None and prolonged.sent.rows:
             sent.append(f"prolong {prolonged.sent.identity}")
         null_keys = sum(each.null_keys for each in (gone, prolonged) if each)
         yield _Asked(meant, prolonged, tuple(sent), null_keys)

@@ -64,14 +64,14 @@ def check_counted(definition: LifeDefinition, given: object) -> Counted | None:
 def count_seen(
     definition: LifeDefinition, manifest: Manifest, seen: Mapping[str, int]
 ) -> Counted | None:
-    """How far streams have come where only the rows say so.
+    """How far streams have come where only the rows say so; None where nothing was seen yet.
 
     They have come to the largest positions that were seen, and never go backwards.
     """
-    if not definition.counts:
+    told = [each for each in (seen, LifeClock.of(manifest).came) if each]
+    if not told:
         return None
-    known = LifeClock.of(manifest).came or seen
-    return Counted({name: max(seen.get(name, 0), known.get(name, 0)) for name in definition.counts})
+    return Counted({name: max(each[name] for each in told) for name in definition.counts})
 
 
 def follow(

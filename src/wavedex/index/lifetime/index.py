@@ -226,6 +226,9 @@ class LifetimeIndex(Held[LifeDefinition]):
     ) -> Refreshed:
         """Take the next batch of a stream, each of them once however often it is sent.
 
+        A batch that comes again is passed over: the last one by its number alone, those before it
+        by their rows.
+
         It is a refresh at the latest insertion time that was seen. With counted windows each stream
         has come to the largest position that was seen. `number` counts the batches of `stream` from
         0. A batch without rows is only noted.
@@ -275,7 +278,8 @@ class LifetimeIndex(Held[LifeDefinition]):
         stream has then come to the largest position that was seen, if `arrived` does not say it.
 
         With `stream` and `number` it is the next batch of a stream, as of `feed`, and passed over
-        when it is repeated.
+        when it is repeated. Where there are no rows and nobody says anything of time, it is only
+        noted. A table without rows is as good as none.
 
         Raises what `update`, `retract`, `prolong` and `feed` raise; nothing is changed then.
         """

@@ -96,9 +96,13 @@ class Moment:
             _check_jump(definition, manifest, now)
         return now
 
-    def is_silent(self, arriving: Arriving) -> bool:
-        """Whether neither anybody nor a row says what the time is."""
-        return self.when.now is None and self._latest(arriving) is None
+    def is_silent(self, arriving: Arriving, now: int | None) -> bool:
+        """Whether neither anybody nor a row says anything new of time. `now` is as of `settle`.
+
+        Without an instant there are no rows that could be pushed out, however far streams came.
+        """
+        says_counted = self.when.counted is not None and now is not None
+        return self.when.now is None and not says_counted and self._latest(arriving) is None
 
     def check_forwards(self, definition: LifeDefinition, manifest: Manifest) -> None:
         """Raise RefreshBackwards where an instant was said that is before the last one."""
@@ -122,10 +126,11 @@ class Moment:
 def looking_at(index: LifeHolder, rows: Delivery, when: When) -> Iterator[Moment]:
     """Look at rows for what they say of time, where they must be looked at before they are brought.
 
-    That is so where windows are counted and nobody says how far streams have come.
+    That is so where windows are counted, and nobody says both what the time is and how far streams
+    have come.
     """
     counts, time = index.created.counts, index.created.time
-    if not counts or when.counted is not None:
+    if not counts or (when.now is not None and when.counted is not None):
         yield Moment(when, None)
         return
     with rows.held(index):

@@ -185,7 +185,8 @@ def _table_of(rows: Any) -> pa.Table:
         except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
             raise SchemaMismatch(f"Cannot read {rows!r} as columns: {error}.") from error
     table = to_table(rows)
-    return table.select([name for name in table.column_names if not PANDAS_INDEX.fullmatch(name)])
+    names = table.column_names  # one may be there twice, which is for others to refuse
+    return table.select([at for at, name in enumerate(names) if not PANDAS_INDEX.fullmatch(name)])
 
 
 def replace_rows(

@@ -79,11 +79,30 @@ class Condition:
 
 def read_condition(text: Any, definition: Definition) -> Condition:
     """What a condition on the rows of an index says. Raises BadCondition."""
+    tree, columns = _read(text, definition.schema)
+    parts = tree["children"] if tree.get("type") == "CONJUNCTION_AND" else [tree]
+    bounds: Bounds = (None, None)
+    keys: tuple[Any, ...] | None = None
+    for part in parts:
+        name, sign, values = _compared(part, definition.zone)
+        if values and name == str(definition.time).lower():
+            bounds = _narrowed(bounds, _bounds(definition, sign, values))
+        if values and name == str(definition.key).lower() and sign == "=" and keys is None:
+            keys = _keys(definition, values)
+    return Condition(text, definition.zone, columns, bounds, keys)
+
+
+def read_rows_condition(text: Any, schema: pa.Schema, zone: str) -> Condition:
+    """What a condition says on rows that are in no index. Raises BadCondition."""
+    return Condition(text, zone, _read(text, schema)[1])
+
+
+def _read(text: Any, schema: pa.Schema) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """A condition as a tree, and the columns that it names. Raises BadCondition."""
     if not isinstance(text, str) or not text.strip():
         raise BadCondition(
             f'where={text!r} is no condition. Give one in SQL, such as "amount > 100".'
         )
-    schema = definition.schema
     tree = _parsed(text, schema.names)
     inside = [*_nodes(tree)]
     if any(node.get("class") == "SUBQUERY" for node in inside):
@@ -101,16 +120,7 @@ def read_condition(text: Any, definition: Definition) -> Condition:
             "without it, and filter what is found."
         )
     _check_bound(text, schema, columns)
-    parts = tree["children"] if tree.get("type") == "CONJUNCTION_AND" else [tree]
-    bounds: Bounds = (None, None)
-    keys: tuple[Any, ...] | None = None
-    for part in parts:
-        name, sign, values = _compared(part, definition.zone)
-        if values and name == str(definition.time).lower():
-            bounds = _narrowed(bounds, _bounds(definition, sign, values))
-        if values and name == str(definition.key).lower() and sign == "=" and keys is None:
-            keys = _keys(definition, values)
-    return Condition(text, definition.zone, columns, bounds, keys)
+    return tree, columns
 
 
 def _parsed(text: str, names: Sequence[str]) -> dict[str, Any]:

@@ -14,8 +14,8 @@ left.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -49,6 +49,8 @@ class Batch:
     """How far the watermark lags behind the latest time, in ordinals."""
     takes_over: bool = False
     """Whether it may feed an index that another stream fed before."""
+    marks: Mapping[str, str] = field(default_factory=dict)
+    """How far the sources of the batch have come, by name."""
 
     @property
     def turn(self) -> Turn:
@@ -128,7 +130,9 @@ def feed(
                 operations=tuple(_operations(manifest, frozenset(rows.entering.summary))),
                 notes=Notes(
                     totals=totals,
-                    sources=place.noted(arriving.sent.identity, watermark),
+                    sources=replace(
+                        place.noted(arriving.sent.identity, watermark), marks=batch.marks
+                    ),
                 ),
             )
             manifest = writer.commit(manifest, change)

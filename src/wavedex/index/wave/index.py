@@ -272,6 +272,9 @@ class WaveIndex(Held[WaveDefinition]):
     ) -> Fed:
         """Take the next batch of a stream, each of them once however often it is sent.
 
+        A batch that comes again is passed over: the last one by its number alone, those before it
+        by their rows.
+
         Rows can be queried at once, in slots that stay open until the watermark has passed them.
         The watermark follows the latest time by `delay`: "10 minutes", a timedelta, or a number for
         slots of numbers. `number` counts the batches of `stream` from 0.
@@ -295,7 +298,7 @@ class WaveIndex(Held[WaveDefinition]):
         index = rows.working(self)
         bring = rows.ready(index, None)
         delayed = self._definition.slotting.length(delay)
-        taken = Batch(turn.stream, turn.number, delayed, takeover)
+        taken = Batch(turn.stream, turn.number, delayed, takeover, rows.marks)
         aside = self._aside(set_aside)
         return self._write(
             index.writer, lambda: feeding.feed(index.writer, bring, taken, aside), manner

@@ -1,0 +1,1 @@
+"""Windows in memory: what is measured, a question a file."""

@@ -1,0 +1,1 @@
+"""Set-valued indexes, a structure a file."""

@@ -1,0 +1,114 @@
+"""Rows in whatever form somebody has them, as one Arrow batch in the schema of a window.
+
+Batches, tables and readers of Arrow, data frames, dictionaries of arrays or lists, lists of
+dictionaries, and one row as a dictionary. Columns are found by their names. Values are cast where
+nothing is lost by it; else nothing is taken, and SchemaMismatch says which column it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.errors import MissingColumn, SchemaMismatch
+from wavedex.rows.arrow import from_values, to_arrow
+from wavedex.rows.tables import to_table
+
+
+class Intake:
+    """Makes batches of one schema of what is given."""
+
+    def __init__(self, schema: pa.Schema) -> None:
+        self.schema = schema
+        self._names = schema.names
+        self._known: pa.Schema | None = None
+        """A schema that was found equal: batches of a source have one and the same."""
+
+    def batch(self, rows: Any) -> pa.RecordBatch:
+        """The rows as one batch. Raises SchemaMismatch, MissingColumn."""
+        if isinstance(rows, pa.RecordBatch):
+            if rows.schema is self._known:
+                return rows
+            if rows.schema.equals(self.schema):
+                self._known = rows.schema
+                return rows
+        return self._cast(self._table(rows))
+
+    def _table(self, rows: Any) -> pa.Table:
+        if isinstance(rows, Mapping):
+            return self._from_mapping(rows)
+        if isinstance(rows, Sequence) and rows and isinstance(rows[0], Mapping):
+            return self._from_mapping({name: [row.get(name) for row in rows] for name in rows[0]})
+        if isinstance(rows, list) and not rows:
+            return self.schema.empty_table()
+        return to_table(rows)
+
+    def _from_mapping(self, rows: Mapping[str, Any]) -> pa.Table:
+        """Columns by name, or one row."""
+        self._check_names([*rows])
+        arrays = [self._column(name, rows[name]) for name in self._names]
+        lengths = {len(each) for each in arrays}
+        if len(lengths) > 1:
+            said = ", ".join(f"{n} {len(a)}" for n, a in zip(self._names, arrays, strict=True))
+            raise SchemaMismatch(f"The columns have different numbers of rows: {said}.")
+        return pa.table(arrays, schema=self.schema)
+
+    def _column(self, name: str, values: Any) -> pa.Array:
+        kind = self.schema.field(name).type
+        is_one = isinstance(values, str | bytes) or not hasattr(values, "__len__")
+        is_many = isinstance(values, np.ndarray | pa.Array | pa.ChunkedArray) or not is_one
+        try:
+            if isinstance(values, pa.ChunkedArray):
+                values = values.combine_chunks()
+            found = self._array(values if is_many else [values], kind)
+            return found if found.type == kind else found.cast(kind)
+        except (pa.ArrowException, ValueError, TypeError, OverflowError) as error:
+            raise SchemaMismatch(
+                f"Column {name!r} cannot be of type {kind}: {error}. Give values of that type."
+            ) from error
+
+    @staticmethod
+    def _array(values: Any, kind: pa.DataType) -> pa.Array:
+        if isinstance(values, np.ndarray):
+            copied = values.copy()  # The caller may write into it later.
+            is_plain = copied.ndim == 1 and copied.dtype.kind in "iufb"
+            return to_arrow(copied) if is_plain else pa.array(copied, kind)
+        return from_values(values, kind) if isinstance(values, list) else pa.array(values, kind)
+
+    def _check_names(self, given: Sequence[str]) -> None:
+        missing = [name for name in self._names if name not in given]
+        if missing:
+            raise MissingColumn(
+                f"The rows lack {', '.join(map(repr, missing))}. The window has "
+                f"{', '.join(self._names)}; the rows have {', '.join(given) or 'no columns'}."
+            )
+        unknown = [name for name in given if name not in self._names]
+        if unknown:
+            raise SchemaMismatch(
+                f"The window has no column {', '.join(map(repr, unknown))}. It has "
+                f"{', '.join(self._names)}: drop the others, or give the window their columns."
+            )
+
+    def _cast(self, table: pa.Table) -> pa.RecordBatch:
+        self._check_names(table.column_names)
+        columns = []
+        for field in self.schema:
+            column = table.column(field.name)
+            try:
+                column = column if column.type == field.type else column.cast(field.type)
+            except pa.ArrowException as error:
+                raise SchemaMismatch(
+                    f"Column {field.name!r} is {column.type} and cannot be {field.type}: {error}. "
+                    "Cast it before."
+                ) from error
+            columns.append(_one(column))
+        return pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+
+def _one(column: pa.ChunkedArray) -> pa.Array:
+    if column.num_chunks == 1:
+        return column.chunk(0)
+    return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)

@@ -1,0 +1,107 @@
+"""A window is filled again from an index that the same streams feed.
+
+Each batch of a stream goes to the index first, whose commit notes its number, and then to the
+window. So the index has all that the window ever had. It is read once: the rows of the last span,
+and those after them whose basic window is not complete. They are rows and numbers of one commit.
+
+The watermark is the latest time among the rows. Where rows are counted, it is known how many came
+in all. So basic windows begin where they began before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.errors import BadDefinition, MissingColumn
+from wavedex.index import LifetimeIndex, WaveIndex
+from wavedex.online.pace import CountPace, TimePace
+from wavedex.rows.arrow import empty_batch
+from wavedex.slots import ordinals
+
+if TYPE_CHECKING:
+    from wavedex.index import LifeSnapshot, Snapshot
+    from wavedex.online.window import Window
+
+
+@dataclass(frozen=True)
+class Recovered:
+    """How far the streams had come that feed an index."""
+
+    batches: Mapping[str, int]
+    """The batch of each stream that comes next."""
+    rows: int
+    """How many rows came in all."""
+    watermark: int | None
+    """The latest time of a row; None where none is there, or where rows are counted."""
+
+
+def recover(window: Window, index: WaveIndex | LifetimeIndex) -> None:
+    """Fill an empty window from an index. Raises BadDefinition, MissingColumn."""
+    _check(window, index)
+    snapshot = index.snapshot()
+    manifest = snapshot.manifest
+    batches = {name: each.batch + 1 for name, each in manifest.sources.streams.items()}
+    arrived = manifest.totals.get("rows", 0)
+    pace, watermark = window.pace, None
+    if isinstance(pace, TimePace):
+        watermark, rows = _of_span(window, pace, snapshot)
+    else:
+        rows = _last(window, pace, snapshot, arrived)
+    window.recover(Recovered(batches, arrived, watermark), rows)
+
+
+def _check(window: Window, index: object) -> None:
+    if not isinstance(index, WaveIndex | LifetimeIndex):
+        raise BadDefinition(f"{index!r} is no index: give what wavedex.open returns.")
+    if isinstance(window.pace, TimePace) and window.pace.time is None:
+        raise BadDefinition(
+            "time= is missing: the window goes by when rows arrive, and an index does not have "
+            "that. Give the column that says when rows were."
+        )
+    missing = [name for name in window.schema.names if name not in index.schema.names]
+    if missing:
+        raise MissingColumn(
+            f"The index has no {', '.join(map(repr, missing))}, so the window cannot be filled "
+            f"from it. It has {', '.join(index.schema.names)}."
+        )
+
+
+def _of_span(
+    window: Window, pace: TimePace, snapshot: Snapshot | LifeSnapshot
+) -> tuple[int | None, pa.RecordBatch]:
+    """The latest time, and the rows of the last span and those after it."""
+    definition, names = snapshot.definition, window.schema.names
+    assert pace.time is not None
+    if pace.time != definition.time:
+        rows = _one(snapshot.scan(columns=names))
+        return _latest(rows, pace.time), rows
+    watermark = _latest(_one(snapshot.scan(columns=[pace.time], order="time", last=1)), pace.time)
+    if watermark is None:
+        return None, empty_batch(window.schema)
+    oldest = pace.slotting.start(pace.complete_before(watermark) - pace.count)
+    since = int(definition.slotting.slots_of(np.array([oldest]))[0])
+    return watermark, _one(snapshot.scan(since, columns=names, order="time"))
+
+
+def _last(
+    window: Window, pace: CountPace, snapshot: Snapshot | LifeSnapshot, arrived: int
+) -> pa.RecordBatch:
+    """The last rows, by their times: those that can be seen, and those that wait."""
+    wanted = pace.rows * pace.count + arrived % pace.rows
+    order = None if snapshot.definition.time is None else "time"
+    return _one(snapshot.scan(columns=window.schema.names, order=order, last=wanted))
+
+
+def _latest(rows: pa.RecordBatch, time: str) -> int | None:
+    column = rows.column(time)
+    return int(ordinals(column).max()) if rows.num_rows else None
+
+
+def _one(reader: pa.RecordBatchReader) -> pa.RecordBatch:
+    table = reader.read_all().combine_chunks()
+    return table.to_batches()[0] if table.num_rows else empty_batch(table.schema)

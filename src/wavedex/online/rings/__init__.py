@@ -1,0 +1,1 @@
+"""Ring indexes, a method a file."""

@@ -1,0 +1,1 @@
+"""How basic windows keep attributes that are aggregated out, a structure a file."""

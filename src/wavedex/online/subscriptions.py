@@ -1,0 +1,254 @@
+"""Continuous queries: evaluated again each few basic windows, and handed to whoever wants them.
+
+A window has one schedule. When a basic window is complete it evaluates what is due, the important
+queries first. How long that takes is measured, and where a window cannot keep up, it does less
+(`wavedex.online.load`). Whoever takes an answer may fail: that is told of, and the stream goes on.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.errors import BadDefinition
+from wavedex.events import LOGGER
+from wavedex.online.contents import Slide
+from wavedex.online.load import BUSY, Cost, plan_measures
+from wavedex.online.queries.query import Query
+from wavedex.rows.arrow import to_arrow
+
+if TYPE_CHECKING:
+    from wavedex.online.window import Window
+
+Answer: TypeAlias = "pa.RecordBatch | pa.Table"
+Timer = Callable[[], float]
+SAMPLED = b"wavedex.sampled"
+"""In the metadata of an answer: the part of the rows that was taken in."""
+_SMOOTHED = 0.2
+"""How much the newest measurement counts."""
+
+
+class Subscription:
+    """A query that is evaluated again and again. Make one with `subscribe`."""
+
+    def __init__(
+        self, window: Window, query: Query, every: int, to: Any, importance: float
+    ) -> None:
+        self.query = query
+        self.every = every
+        """The basic windows from one evaluation to the next."""
+        self.importance = importance
+        self.stretch = 1
+        """How many times longer it waits at present, because the window cannot keep up."""
+        self.evaluated = 0
+        """How often it was evaluated."""
+        self.skipped = 0
+        """How often it was due by `every`, and was left out."""
+        self.failed = 0
+        """How often the evaluation, or whoever takes the answer, failed."""
+        self.error: Exception | None = None
+        """The last failure."""
+        self.latest: Answer | None = None
+        """The last answer."""
+        self.seconds = 0.0
+        """What an evaluation takes, smoothed, in seconds."""
+        self._window = window
+        self._give = _giver(to)
+        self._release = query.keep(window)
+        self._since = 0
+        self._span = 0
+        """The basic windows that the next answer tells of."""
+
+    @property
+    def cost(self) -> Cost:
+        """What it takes."""
+        return Cost(self.seconds, self.every, self.importance)
+
+    def close(self) -> None:
+        """Evaluate it no more."""
+        self._window.schedule.remove(self)
+        self._release()
+
+    def turn(self) -> bool:
+        """A basic window is complete: whether the query is due."""
+        self._since += 1
+        if self._since % self.every:
+            return False
+        if self._since < self.every * self.stretch:
+            self.skipped += 1
+            return False
+        self._span, self._since = self._since, 0
+        return True
+
+    def evaluate(self, timer: Timer) -> float:
+        """Answer, and hand the answer over. Returns how many seconds it took."""
+        begun = timer()
+        try:
+            self.latest = self._window.news(self.query, self._span)
+            self._give(self.latest)
+            self.evaluated += 1
+        except Exception as error:
+            # The stream goes on whatever a query or its reader does: it is told of instead.
+            self.failed += 1
+            self.error = error
+            LOGGER.warning("%s failed: %s: %s", self, type(error).__name__, error, exc_info=error)
+        took = timer() - begun
+        self.seconds += (took - self.seconds) * (_SMOOTHED if self.seconds else 1.0)
+        return took
+
+    def __repr__(self) -> str:
+        every = f"every {self.every * self.stretch} basic windows"
+        return f"<Subscription to {self.query}, {every}: evaluated {self.evaluated} times>"
+
+
+@dataclass
+class Pressure:
+    """How far a window keeps up. `Window.load` has it."""
+
+    interval_s: float
+    """The real time that a basic window takes to come, if all of its rows are taken in."""
+    by_rows: bool = False
+    """Whether the window counts rows: with a part of them, its basic windows come less often."""
+    busy: float = BUSY
+    """The part of that in which the window may be at work."""
+    sample: float = 1.0
+    """The part of the rows that is taken in at present."""
+    shed: int = 0
+    """How many rows were left out."""
+    upkeep_s: float = 0.0
+    """What a basic window takes without queries, if all of its rows are taken in; smoothed."""
+    work_s: float = 0.0
+    """What the last basic window took, its queries included."""
+
+
+class Schedule:
+    """The subscriptions of a window, and what is done less where it cannot keep up."""
+
+    def __init__(self, pressure: Pressure | None, timer: Timer, seed: int) -> None:
+        self.pressure = pressure
+        self.timer = timer
+        self._random = np.random.default_rng(seed)
+        self._subscriptions: list[Subscription] = []
+        self._rates: deque[float] = deque()
+        """The part of the rows that was taken in, of each basic window that can be seen."""
+
+    def __bool__(self) -> bool:
+        return bool(self._subscriptions)
+
+    def __iter__(self) -> Any:
+        return iter(tuple(self._subscriptions))
+
+    def add(self, subscription: Subscription) -> None:
+        """Evaluate a query from now on, after those that are more important."""
+        self._subscriptions.append(subscription)
+        self._subscriptions.sort(key=lambda each: -each.importance)
+
+    def remove(self, subscription: Subscription) -> None:
+        """Evaluate a query no more. One that is not there does no harm."""
+        if subscription in self._subscriptions:
+            self._subscriptions.remove(subscription)
+
+    @property
+    def sampled(self) -> float:
+        """The smallest part of the rows that was taken in of a basic window that can be seen."""
+        return min(self._rates, default=1.0)
+
+    def sampling(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The rows of a batch that are taken in."""
+        pressure = self.pressure
+        if pressure is None or pressure.sample >= 1.0:
+            return batch
+        kept = self._random.random(batch.num_rows) < pressure.sample
+        pressure.shed += int((~kept).sum())
+        return batch.filter(to_arrow(kept))
+
+    def slid(self, slide: Slide, count: int, working_s: float) -> None:
+        """A basic window became complete, of so many; it took so long without its queries."""
+        evaluating_s = 0.0
+        pressure = self.pressure
+        if pressure is not None:
+            self._rates.append(pressure.sample)
+            while len(self._rates) > count:
+                self._rates.popleft()
+        for subscription in self:
+            if subscription.turn():
+                evaluating_s += subscription.evaluate(self.timer)
+        if pressure is None:
+            return
+        upkeep_s = working_s if pressure.by_rows else working_s / pressure.sample
+        smoothed = _SMOOTHED if pressure.upkeep_s else 1.0
+        pressure.upkeep_s += (upkeep_s - pressure.upkeep_s) * smoothed
+        pressure.work_s = working_s + evaluating_s
+        costs = [each.cost for each in self._subscriptions]
+        less = plan_measures(costs, pressure.upkeep_s, pressure.interval_s, pressure.busy)
+        pressure.sample = less.sample
+        for subscription, stretch in zip(self._subscriptions, less.stretches, strict=True):
+            subscription.stretch = stretch
+
+
+def said_of_sample(answer: Answer, sample: float) -> Answer:
+    """An answer that says which part of the rows was taken in, if not all were."""
+    if sample >= 1.0:
+        return answer
+    noted = {**(answer.schema.metadata or {}), SAMPLED: f"{sample:.4g}".encode()}
+    return answer.replace_schema_metadata(noted)
+
+
+def check_interval(every: object, importance: object) -> None:
+    """Raise BadDefinition where a subscription cannot be as asked for."""
+    if not isinstance(every, int) or isinstance(every, bool) or every < 1:
+        raise BadDefinition(f"every={every!r}: give a number of basic windows, from 1 on.")
+    if not isinstance(importance, int | float) or isinstance(importance, bool):
+        raise BadDefinition(f"importance={importance!r}: give a number; 1 is usual.")
+
+
+def _giver(to: Any) -> Callable[[Answer], object]:
+    """How an answer is handed over. Raises BadDefinition."""
+    if to is None:
+        return lambda answer: None
+    if isinstance(to, asyncio.Queue):
+        return _to_async(to)
+    if isinstance(to, queue.Queue | queue.SimpleQueue):
+        return to.put_nowait
+    push = getattr(to, "push", None)
+    if callable(push):
+        return lambda answer: push(answer)
+    if callable(to):
+        return lambda answer: to(answer)
+    raise BadDefinition(
+        f"to={to!r}: give a function that takes an answer, a queue, a window, or None to read "
+        "`latest`."
+    )
+
+
+def _to_async(to: asyncio.Queue[Answer]) -> Callable[[Answer], object]:
+    """Puts answers into a queue of the loop that runs now, from whichever thread."""
+    try:
+        loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+    except RuntimeError:
+        loop = None
+
+    def give(answer: Answer) -> None:
+        try:
+            here: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            here = None
+        if loop is None or here is loop:
+            to.put_nowait(answer)
+        else:
+            loop.call_soon_threadsafe(to.put_nowait, answer)
+
+    return give
+
+
+def system_timer() -> float:
+    """Seconds, for measuring how long something took."""
+    return time.perf_counter()
