@@ -406,3 +406,17 @@ def test_every_benchmark_says_how_it_is_run(name, capsys):
         program.main(["--help"])
     assert ended.value.code == 0
     assert "usage" in capsys.readouterr().out
+
+
+@pytest.mark.slow
+def test_windows_in_memory_are_measured_and_checked(tmp_path, capsys):
+    from bench.windows.__main__ import main
+
+    report = main(["--quick", "--json", str(tmp_path / "windows.json")])
+    assert report["checked"]
+    assert {each["ring"] for each in report["rings"]} == {
+        "numbered", "dirty-bits", "backward", "auxiliary", "simple"
+    }  # fmt: skip
+    steps = {(each["storage"], each["index"]): each["steps"] for each in report["indexes"]}
+    assert steps["list", "list"]["search"] > 20 * steps["list", "tree"]["search"]
+    assert "| target |" in capsys.readouterr().out

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import wavedex as wx
 from kit.matrix import examples
 from wavedex import errors
 from wavedex.online import Window
@@ -202,6 +203,40 @@ def test_a_window_that_goes_by_time_keeps_up_with_its_time():
     assert w.load is not None
     assert w.load.interval_s == 10
     assert window().load is None
+
+
+def test_time_that_goes_by_without_work_is_not_work():
+    machine = Machine()
+    schema = pa.schema([("at", pa.int64()), ("src", pa.int64())])
+    w = Window(schema, span=60, basic=10, time="at", index=["src"], keep_up=1.0, timer=machine)
+    w.subscribe(Histogram("src"))
+    for second in range(0, 2_000, 10):
+        w.push({"at": second, "src": 1})
+        machine.seconds += 100  # nobody asks for anything
+        w.advance(second + 5)
+    assert w.load is not None
+    assert (w.load.sample, w.load.shed, w.load.work_s) == (1.0, 0, 0.0)
+
+
+def test_rows_that_were_left_out_do_not_come_back_with_those_that_were_not(tmp_path):
+    """Of a batch of which a part was taken in, an archive has each row once at most."""
+    schema = pa.schema([("k", pa.int64()), ("at", pa.int64())])
+    idx = wx.WaveIndex.create(tmp_path / "i.wx", schema, key="k", time="at", slot=100, window=90)
+    settings: dict[str, Any] = {"rows": 40, "basic": 20, "keep_up": 1.0}
+    stream = [
+        pa.record_batch([[*range(30 * n, 30 * n + 30)]] * 2, schema=schema) for n in range(40)
+    ]
+    for turn in range(4):
+        machine = Machine()
+        w = Window.restore(idx, "s", timer=machine, seed=turn, **settings)
+        assert w.load is not None
+        w.load.sample = 0.5
+        first = w.streams.position.get("b", 0)
+        for number in range(first, min(first + 10, 40)):
+            w.push(stream[number], stream="b", number=number)
+            w.load.sample = 0.5
+    found = idx.scan().read_all()["k"].to_pylist()
+    assert len(found) == len({*found}) > 300
 
 
 @examples(200)

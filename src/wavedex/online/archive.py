@@ -23,7 +23,7 @@ from wavedex.events import LOGGER
 from wavedex.index import LifetimeIndex, WaveIndex
 from wavedex.index.core.delivery import InMemory
 from wavedex.online.contents import Slide
-from wavedex.online.identity import Reached
+from wavedex.online.identity import Reached, Streams
 from wavedex.online.pace import CountPace, TimePace
 from wavedex.rows.arrow import empty_batch
 from wavedex.slots import check_divides
@@ -191,12 +191,23 @@ def _is_numbered(index: AnyIndex) -> bool:
 
 
 def refill(window: Window, index: AnyIndex, stream: str) -> None:
-    """Fill an empty window with the newest rows of its archive."""
+    """Fill an empty window with the newest rows of its archive, to go on from there.
+
+    REQUIRES: nobody watches it yet.
+    """
     reached = reached_by(index, stream)
     if reached is None:
         return
-    rows = _newest(window, index, reached)
-    window.resume(reached, rows)
+    rows, pace, filling = _newest(window, index, reached), window.pace, window.filling
+    window.streams = Streams(reached)
+    with window.schedule.unmeasured():
+        if isinstance(pace, CountPace):
+            kept = rows.slice(rows.num_rows % pace.rows)
+            window.archived_rows = (reached.basic + 1) * pace.rows - kept.num_rows
+            filling.resume(reached.basic + 1 - kept.num_rows // pace.rows)
+            filling.take_counted(kept, pace)
+        else:
+            filling.refill(reached.basic, rows)
 
 
 def _newest(window: Window, index: AnyIndex, reached: Reached) -> pa.RecordBatch:

@@ -96,10 +96,11 @@ class Filling:
         row was taken.
         """
         if isinstance(self.pace, CountPace):
-            return self._take_counted(batch, self.pace)
+            return self.take_counted(batch, self.pace)
         return self._take_timed(batch, self.pace, now) if batch.num_rows else 0
 
-    def _take_counted(self, batch: pa.RecordBatch, pace: CountPace) -> int:
+    def take_counted(self, batch: pa.RecordBatch, pace: CountPace) -> int:
+        """Take rows of a window that counts them."""
         contents, total = self.contents, batch.num_rows
         start = done = 0
         assert self.next is not None

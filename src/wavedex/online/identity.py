@@ -30,6 +30,8 @@ class Taken:
     """Its first row, by arrival number, where the window counts rows."""
     last: int
     """The basic window of its last row."""
+    is_sampled: bool = False
+    """Whether only a part of its rows was taken in: the others are not asked for again."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +79,13 @@ class Streams:
             f"{last}. Send batch {expected}, or use another name for another stream."
         )
 
-    def skip(self, stream: str) -> int:
-        """How many rows of the batch that comes next are archived already."""
-        return self._skip.get(stream, 0)
+    def skip(self, stream: str, rows: int) -> int:
+        """How many rows of the batch that comes next, of so many, are archived already."""
+        return min(self._skip.get(stream, 0), rows)
 
-    def begin(self, stream: str, number: int, first: int) -> None:
+    def begin(self, stream: str, number: int, first: int, is_sampled: bool) -> None:
         """A batch is being taken, from a row on: an archive may ask meanwhile."""
-        self._taking = Taken(stream, number, first, _UNKNOWN)
+        self._taking = Taken(stream, number, first, _UNKNOWN, is_sampled)
 
     def end(self, last: int) -> None:
         """All of it was taken, up to a basic window."""
@@ -113,6 +115,8 @@ class Streams:
         for taken in (*taking, *reversed(self._open)):
             first[taken.stream] = taken.number
             had[taken.stream] = 0 if rows is None else max(rows - taken.first, 0)
+            if taken.is_sampled and had[taken.stream]:
+                had[taken.stream] = _UNKNOWN  # Rather none of the others than one of these twice.
         return Reached(basic, first, had)
 
     @property

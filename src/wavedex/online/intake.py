@@ -13,9 +13,28 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import MissingColumn, SchemaMismatch
+from wavedex.errors import BadDefinition, MissingColumn, SchemaMismatch
 from wavedex.rows.arrow import from_values, to_arrow
 from wavedex.rows.tables import to_table
+
+
+def read_schema(schema: Any) -> pa.Schema:
+    """The schema that somebody gives, or that of rows. Raises BadDefinition."""
+    if isinstance(schema, pa.Schema):
+        found = schema
+    elif isinstance(getattr(schema, "schema", None), pa.Schema):
+        found = schema.schema
+    else:
+        try:
+            found = pa.schema(schema)
+        except (pa.ArrowException, TypeError, ValueError) as error:
+            raise BadDefinition(
+                f"{schema!r} is no schema ({error}). Give a pyarrow schema, such as "
+                'pa.schema([("src", pa.int64())]).'
+            ) from error
+    if len({*found.names}) != len(found.names) or not found.names:
+        raise BadDefinition(f"A schema needs columns of different names; this has {found.names}.")
+    return found
 
 
 class Intake:

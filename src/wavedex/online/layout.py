@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import pyarrow as pa
 
@@ -27,7 +28,7 @@ from wavedex.online.rings.catalogue import ring_of
 from wavedex.online.storages.catalogue import storage_of
 from wavedex.online.values import Groups, Values, values_of
 
-LIST, GROUP, COUNTS = "list", "group", "counts"
+LIST, GROUP, COUNTS, NUMBERED = "list", "group", "counts", "numbered"
 BUCKETS, STORAGE_BUCKETS = 100, 5
 """The buckets of an index and of a basic window by hashes (003, Section 7.1)."""
 
@@ -169,3 +170,40 @@ def fill(contents: Contents, layout: Layout) -> None:
     basics = contents.circle.maxlen or 1
     for name in contents.schema.names:
         contents.add(name, layout.make(contents.schema, name, contents.capacity, basics))
+
+
+def layout_of(
+    storage: str | Mapping[str, str],
+    index: Mapping[str, str | Split | Domain] | Iterable[str],
+    ring: Mapping[str, str] | Iterable[str],
+    groups: Mapping[str, Sequence[object]],
+    buckets: int,
+    storage_buckets: int,
+    pointers: str,
+) -> Layout:
+    """The layout that somebody asks for. Names alone have our index and our ring.
+
+    Raises BadDefinition. Whether it goes with a schema is not looked at (`Layout.check`).
+    """
+    if pointers not in ("eager", "lazy"):
+        raise BadDefinition(f"pointers={pointers!r}: give 'eager' or 'lazy'.")
+    return Layout(
+        storage,
+        _by_name("index", index, COUNTS),
+        _by_name("ring", ring, NUMBERED),
+        groups,
+        buckets,
+        storage_buckets,
+        pointers == "eager",
+    )
+
+
+def _by_name(option: str, said: Any, default: str) -> dict[str, Any]:
+    if isinstance(said, Mapping):
+        return dict(said)
+    if isinstance(said, str):
+        raise BadDefinition(
+            f"{option}={said!r}: give the names of columns, {option}=[{said!r}], or what each is "
+            f"to have, {option}={{{said!r}: {default!r}}}."
+        )
+    return dict.fromkeys(said, default)

@@ -7,9 +7,12 @@ often costs scans and new nodes for values that return; too seldom, larger index
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from wavedex.errors import BadDefinition
+from wavedex.online.contents import BasicWindow
+from wavedex.online.domain import Domain
 from wavedex.online.pace import Pace, TimePace
 
 ROWS = 20_000
@@ -49,3 +52,34 @@ def purging_of(said: object, pace: Pace) -> Purging:
         f"purge={said!r}: give a number of rows, {ZEROS!r}, None for never, or a length of time "
         'such as "5 minutes" where the window goes by time.'
     )
+
+
+class Purger:
+    """Purges the indexes of a window when it is time."""
+
+    def __init__(self, rule: Purging, pace: Pace, domains: Iterable[Domain]) -> None:
+        self._rule = rule
+        self._pace = pace
+        self._domains = list(domains)
+        self._reached = 0
+        """The row, or the instant, up to which the last purge came."""
+        for domain in self._domains:
+            if domain.index is not None and rule.by_list:
+                domain.index.lists_zeros = True
+
+    def slid(self, newest: BasicWindow) -> None:
+        """A basic window became complete."""
+        rule, pace = self._rule, self._pace
+        if rule.rows is not None:
+            reached, every = newest.stop, rule.rows
+        elif rule.length is not None and isinstance(pace, TimePace):
+            reached, every = pace.slotting.stop(newest.number), rule.length
+        elif rule.by_list:
+            reached, every = self._reached, 0
+        else:
+            return
+        if reached - self._reached < every:
+            return
+        self._reached = reached
+        for domain in self._domains:
+            domain.purge()

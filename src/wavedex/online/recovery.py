@@ -10,8 +10,6 @@ in all. So basic windows begin where they began before.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -19,6 +17,7 @@ import pyarrow as pa
 
 from wavedex.errors import BadDefinition, MissingColumn
 from wavedex.index import LifetimeIndex, WaveIndex
+from wavedex.online.identity import Reached, Streams
 from wavedex.online.pace import CountPace, TimePace
 from wavedex.rows.arrow import empty_batch
 from wavedex.slots import ordinals
@@ -26,18 +25,6 @@ from wavedex.slots import ordinals
 if TYPE_CHECKING:
     from wavedex.index import LifeSnapshot, Snapshot
     from wavedex.online.window import Window
-
-
-@dataclass(frozen=True)
-class Recovered:
-    """How far the streams had come that feed an index."""
-
-    batches: Mapping[str, int]
-    """The batch of each stream that comes next."""
-    rows: int
-    """How many rows came in all."""
-    watermark: int | None
-    """The latest time of a row; None where none is there, or where rows are counted."""
 
 
 def recover(window: Window, index: WaveIndex | LifetimeIndex) -> None:
@@ -52,7 +39,25 @@ def recover(window: Window, index: WaveIndex | LifetimeIndex) -> None:
         watermark, rows = _of_span(window, pace, snapshot)
     else:
         rows = _last(window, pace, snapshot, arrived)
-    window.recover(Recovered(batches, arrived, watermark), rows)
+    window.streams = Streams(Reached(-1, batches, {}))
+    with window.schedule.unmeasured():
+        _fill(window, rows, arrived, watermark)
+
+
+def _fill(window: Window, rows: pa.RecordBatch, arrived: int, watermark: int | None) -> None:
+    """Fill an empty window with the newest of all rows that came.
+
+    `arrived` is how many came in all, and `watermark` the latest time of a row.
+    """
+    pace, filling = window.pace, window.filling
+    if isinstance(pace, CountPace):
+        more = rows.num_rows - arrived % pace.rows
+        kept = rows.slice(more % pace.rows) if more > 0 else rows
+        window.archived_rows = arrived - kept.num_rows
+        filling.resume(window.archived_rows // pace.rows)
+        filling.take_counted(kept, pace)
+    elif watermark is not None:
+        filling.recover(watermark, rows)
 
 
 def _check(window: Window, index: object) -> None:

@@ -11,7 +11,8 @@ import asyncio
 import queue
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
@@ -20,10 +21,11 @@ import pyarrow as pa
 
 from wavedex.errors import BadDefinition
 from wavedex.events import LOGGER
-from wavedex.online.contents import Slide
 from wavedex.online.load import BUSY, Cost, plan_measures
+from wavedex.online.pace import CountPace, Pace, TimePace
 from wavedex.online.queries.query import Query
 from wavedex.rows.arrow import to_arrow
+from wavedex.slots.widths import read_width
 
 if TYPE_CHECKING:
     from wavedex.online.window import Window
@@ -139,6 +141,8 @@ class Schedule:
         self._subscriptions: list[Subscription] = []
         self._rates: deque[float] = deque()
         """The part of the rows that was taken in, of each basic window that can be seen."""
+        self._since = self._worked_s = 0.0
+        """Since when it is at work, and for how long it was before, on this basic window."""
 
     def __bool__(self) -> bool:
         return bool(self._subscriptions)
@@ -170,11 +174,34 @@ class Schedule:
         pressure.shed += int((~kept).sum())
         return batch.filter(to_arrow(kept))
 
-    def slid(self, slide: Slide, count: int, working_s: float) -> None:
-        """A basic window became complete, of so many; it took so long without its queries."""
-        evaluating_s = 0.0
+    @contextmanager
+    def working(self) -> Iterator[None]:
+        """Measure how long a window is at work on rows or on time that goes on."""
+        self._since = self.timer()
+        try:
+            yield
+        finally:
+            self._worked_s += self.timer() - self._since
+
+    @contextmanager
+    def unmeasured(self) -> Iterator[None]:
+        """Measure nothing while a window is filled again: that says nothing of the stream."""
+        pressure, self.pressure = self.pressure, None
+        try:
+            yield
+        finally:
+            self.pressure = pressure
+
+    def slid(self, count: int) -> None:
+        """A basic window became complete, of so many: evaluate what is due.
+
+        REQUIRES: it is within `working`, if there is pressure.
+        """
+        evaluating_s = working_s = 0.0
         pressure = self.pressure
         if pressure is not None:
+            now = self.timer()
+            working_s, self._worked_s, self._since = self._worked_s + now - self._since, 0.0, now
             self._rates.append(pressure.sample)
             while len(self._rates) > count:
                 self._rates.popleft()
@@ -183,6 +210,7 @@ class Schedule:
                 evaluating_s += subscription.evaluate(self.timer)
         if pressure is None:
             return
+        self._since = self.timer()
         upkeep_s = working_s if pressure.by_rows else working_s / pressure.sample
         smoothed = _SMOOTHED if pressure.upkeep_s else 1.0
         pressure.upkeep_s += (upkeep_s - pressure.upkeep_s) * smoothed
@@ -252,3 +280,15 @@ def _to_async(to: asyncio.Queue[Answer]) -> Callable[[Answer], object]:
 def system_timer() -> float:
     """Seconds, for measuring how long something took."""
     return time.perf_counter()
+
+
+def pressure_of(keep_up: object, pace: Pace, basic: object) -> Pressure | None:
+    """What a window must keep up with. Raises BadDefinition."""
+    if keep_up is False:
+        return None
+    if isinstance(keep_up, int | float) and not isinstance(keep_up, bool) and keep_up > 0:
+        return Pressure(float(keep_up), by_rows=isinstance(pace, CountPace))
+    if keep_up is not True:
+        raise BadDefinition(f"keep_up={keep_up!r}: give True, False, or seconds above 0.")
+    width = read_width(basic) if isinstance(pace, TimePace) else None
+    return None if width is None or width.seconds is None else Pressure(float(width.seconds))

@@ -16,7 +16,6 @@ from __future__ import annotations
 import datetime as dt
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any, Literal, Protocol
 
 import numpy as np
@@ -30,14 +29,14 @@ from wavedex.online.attributes import Attribute
 from wavedex.online.contents import BasicWindow, Contents, Slide
 from wavedex.online.domain import Domain
 from wavedex.online.filling import Filling, Late
-from wavedex.online.identity import Reached, Streams
+from wavedex.online.identity import Streams
 from wavedex.online.indexes.split import Split
-from wavedex.online.intake import Intake
-from wavedex.online.layout import BUCKETS, COUNTS, STORAGE_BUCKETS, Layout, fill
+from wavedex.online.intake import Intake, read_schema
+from wavedex.online.layout import BUCKETS, STORAGE_BUCKETS, fill, layout_of
 from wavedex.online.pace import CountPace, TimePace, pace_of
-from wavedex.online.purging import ROWS, purging_of
+from wavedex.online.purging import ROWS, Purger, purging_of
 from wavedex.online.queries.query import Explanation, Query
-from wavedex.online.recovery import Recovered, recover
+from wavedex.online.recovery import recover
 from wavedex.online.spill import Spill
 from wavedex.online.steps import shown
 from wavedex.online.subscriptions import (
@@ -47,12 +46,12 @@ from wavedex.online.subscriptions import (
     Subscription,
     Timer,
     check_interval,
+    pressure_of,
     said_of_sample,
     system_timer,
 )
 from wavedex.rows.arrow import to_arrow
 from wavedex.slots import from_ordinals
-from wavedex.slots.widths import read_width
 
 Clock = Callable[[], dt.datetime]
 
@@ -123,7 +122,7 @@ class Window(Askable):
         work on than to come (`wavedex.online.load`). A number is how many seconds one takes to
         come, for a window that goes by rows.
         """
-        self.schema = _schema_of(schema)
+        self.schema = read_schema(schema)
         if basic is None:
             raise BadDefinition('basic= is missing: give basic=1_000, or basic="1 minute", say.')
         self.pace = pace_of(
@@ -136,21 +135,12 @@ class Window(Askable):
             origin=origin,
             zone=zone,
         )
-        if pointers not in ("eager", "lazy"):
-            raise BadDefinition(f"pointers={pointers!r}: give 'eager' or 'lazy'.")
         if late not in ("error", "drop"):
             raise BadDefinition(f"late={late!r}: give 'error' or 'drop'.")
-        self.layout = Layout(
-            storage,
-            _by_name("index", index, COUNTS),
-            _by_name("ring", ring, "numbered"),
-            groups or {},
-            buckets,
-            storage_buckets,
-            pointers == "eager",
+        self.layout = layout_of(
+            storage, index, ring, groups or {}, buckets, storage_buckets, pointers
         )
         self.layout.check(self.schema)
-        self._purging = purging_of(purge, self.pace)
         self._clock = clock
         self._intake = Intake(self.schema)
         most = self.pace.rows * (self.pace.count + 1) if isinstance(self.pace, CountPace) else 0
@@ -159,23 +149,18 @@ class Window(Askable):
         fill(self._contents, self.layout)
         if self._contents.attributes:
             warmup.begin()
-        for each in self._contents.attributes.values():
-            if each.index is not None and self._purging.by_list:
-                each.index.lists_zeros = True
+        domains = [each.domain for each in self._contents.attributes.values()]
+        self._purger = Purger(purging_of(purge, self.pace), self.pace, domains)
         self._filling = Filling(self._contents, self.pace, late, self._slid)
         self._watchers: list[Watcher] = []
         self._schemas: dict[Any, pa.Schema] = {}
         self._keeping = {}
-        self._purged_at = 0
-        """The row, or the instant, up to which the last purge came."""
         self.streams = Streams()
         """The streams that feed it, and how far they have come."""
         self.archived_rows = 0
         """How many rows an archive had before the first that came."""
-        self.schedule = Schedule(_pressure_of(keep_up, self.pace, basic), timer, seed)
+        self.schedule = Schedule(pressure_of(keep_up, self.pace, basic), timer, seed)
         """The continuous queries."""
-        self._working_since = 0.0
-        self._worked_s = 0.0
 
     # -- rows come ---------------------------------------------------------------------------------
 
@@ -198,10 +183,12 @@ class Window(Askable):
             raise BadDefinition(f"stream={stream!r} needs number=, which counts its batches.")
         if not self.streams.is_new(stream, number):
             return 0
-        rest = batch.slice(self.streams.skip(stream))
-        self.streams.begin(stream, number, self._arrived - (batch.num_rows - rest.num_rows))
+        had = self.streams.skip(stream, batch.num_rows)
+        rest = self.schedule.sampling(batch.slice(had))
+        is_sampled = rest.num_rows < batch.num_rows - had
+        self.streams.begin(stream, number, self._arrived - had, is_sampled)
         try:
-            done = self._take(self.schedule.sampling(rest))
+            done = self._take(rest)
         except BaseException:
             self.streams.refuse()
             raise
@@ -216,7 +203,9 @@ class Window(Askable):
         """
         if isinstance(self.pace, CountPace):
             raise BadTime("The window goes by rows, so time does not complete basic windows.")
-        return self._filling.advance(self._instant(self._clock() if now is None else now))
+        until = self._instant(self._clock() if now is None else now)
+        with self.schedule.working():
+            return self._filling.advance(until)
 
     def sink(self, stream: str = "spark") -> Callable[[Any, int], None]:
         """What `foreachBatch` of a Spark stream takes: each micro-batch is pushed, once."""
@@ -300,68 +289,23 @@ class Window(Askable):
         window.archive(index, stream, every=every, delay=archive_delay)
         return window
 
-    def resume(self, reached: Reached, rows: pa.RecordBatch) -> None:
-        """Fill an empty window with what an archive has, and go on from there. Nobody is told."""
-        self.streams = Streams(reached)
-        pace, filling = self.pace, self._filling
-        with self._unmeasured():
-            if isinstance(pace, CountPace):
-                kept = rows.slice(rows.num_rows % pace.rows)
-                self.archived_rows = (reached.basic + 1) * pace.rows - kept.num_rows
-                filling.resume(reached.basic + 1 - kept.num_rows // pace.rows)
-                filling.take(kept, self._now)
-            else:
-                filling.refill(reached.basic, rows)
-
-    def recover(self, reached: Recovered, rows: pa.RecordBatch) -> None:
-        """Fill an empty window with the newest rows of all that came. Nobody is told."""
-        self.streams = Streams(Reached(-1, reached.batches, {}))
-        pace, filling = self.pace, self._filling
-        with self._unmeasured():
-            if isinstance(pace, CountPace):
-                waiting = reached.rows % pace.rows
-                more = rows.num_rows - waiting
-                kept = rows.slice(more % pace.rows) if more > 0 else rows
-                self.archived_rows = reached.rows - kept.num_rows
-                filling.resume(self.archived_rows // pace.rows)
-                filling.take(kept, self._now)
-            elif reached.watermark is not None:
-                filling.recover(reached.watermark, rows)
-
-    @contextmanager
-    def _unmeasured(self) -> Iterator[None]:
-        """Fill the window without a look at how long it takes: that says nothing of the stream."""
-        pressure, self.schedule.pressure = self.schedule.pressure, None
-        try:
-            yield
-        finally:
-            self.schedule.pressure = pressure
-
     def _take(self, batch: pa.RecordBatch) -> int:
         schedule = self.schedule
-        self._filling.goes_singly = bool(
-            self._watchers or schedule or schedule.pressure is not None
-        )
-        if schedule.pressure is None:
+        is_measured = schedule.pressure is not None
+        self._filling.goes_singly = bool(self._watchers or schedule or is_measured)
+        if not is_measured:
             return self._filling.take(batch, self._now)
-        self._working_since = schedule.timer()
-        done = self._filling.take(batch, self._now)
-        self._worked_s += schedule.timer() - self._working_since
-        return done
+        with schedule.working():
+            return self._filling.take(batch, self._now)
 
     def _slid(self, slide: Slide) -> None:
         """A basic window became complete: tell everybody, and purge."""
-        schedule = self.schedule
         for watcher in tuple(self._watchers):
             watcher.slid(slide)
-        self._purge(slide.came)
-        if schedule.pressure is not None:
-            self._worked_s += schedule.timer() - self._working_since
+        self._purger.slid(slide.came)
+        schedule = self.schedule
         if schedule or schedule.pressure is not None:
-            schedule.slid(slide, self.pace.count, self._worked_s)
-            self._worked_s = 0.0
-        if schedule.pressure is not None:
-            self._working_since = schedule.timer()
+            schedule.slid(self.pace.count)
 
     def _now(self) -> int:
         return self._instant(self._clock())
@@ -380,24 +324,6 @@ class Window(Askable):
     def _arrived(self) -> int:
         """One past the last row that came, by arrival number, from the first that ever did."""
         return self.archived_rows + self._contents.entered
-
-    def _purge(self, newest: BasicWindow) -> None:
-        rule, pace = self._purging, self.pace
-        if rule.by_list:
-            reached: int | None = None
-        elif rule.rows is not None:
-            reached = newest.stop
-            if reached - self._purged_at < rule.rows:
-                return
-        elif rule.length is not None and isinstance(pace, TimePace):
-            reached = pace.slotting.stop(newest.number)
-            if reached - self._purged_at < rule.length:
-                return
-        else:
-            return
-        self._purged_at = reached or 0
-        for attribute in self._contents.attributes.values():
-            attribute.domain.purge()
 
     # -- for queries -------------------------------------------------------------------------------
 
@@ -552,44 +478,3 @@ class Window(Askable):
                 f"index=[{name!r}]."
             )
         return attribute
-
-
-def _schema_of(schema: Any) -> pa.Schema:
-    if isinstance(schema, pa.Schema):
-        found = schema
-    elif isinstance(getattr(schema, "schema", None), pa.Schema):
-        found = schema.schema
-    else:
-        try:
-            found = pa.schema(schema)
-        except (pa.ArrowException, TypeError, ValueError) as error:
-            raise BadDefinition(
-                f"{schema!r} is no schema ({error}). Give a pyarrow schema, such as "
-                'pa.schema([("src", pa.int64())]).'
-            ) from error
-    if len({*found.names}) != len(found.names) or not found.names:
-        raise BadDefinition(f"A schema needs columns of different names; this has {found.names}.")
-    return found
-
-
-def _by_name(option: str, said: Any, default: str) -> dict[str, Any]:
-    if isinstance(said, Mapping):
-        return dict(said)
-    if isinstance(said, str):
-        raise BadDefinition(
-            f"{option}={said!r}: give the names of columns, {option}=[{said!r}], or what each is "
-            f"to have, {option}={{{said!r}: {default!r}}}."
-        )
-    return dict.fromkeys(said, default)
-
-
-def _pressure_of(keep_up: object, pace: Any, basic: object) -> Pressure | None:
-    """What a window must keep up with. Raises BadDefinition."""
-    if keep_up is False:
-        return None
-    if isinstance(keep_up, int | float) and not isinstance(keep_up, bool) and keep_up > 0:
-        return Pressure(float(keep_up), by_rows=isinstance(pace, CountPace))
-    if keep_up is not True:
-        raise BadDefinition(f"keep_up={keep_up!r}: give True, False, or seconds above 0.")
-    width = read_width(basic) if isinstance(pace, TimePace) else None
-    return None if width is None or width.seconds is None else Pressure(float(width.seconds))

@@ -14,6 +14,7 @@ COST: a basic window costs the new results; one that leaves costs nothing but it
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections import deque
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, NamedTuple
@@ -22,7 +23,6 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.online.contents import BasicWindow, Slide
-from wavedex.online.indexes.contract import I64
 from wavedex.online.queries.pairing import Pairing, matched
 
 if TYPE_CHECKING:
@@ -36,16 +36,16 @@ class Piece(NamedTuple):
     """The number of the basic window."""
     rows: pa.RecordBatch
     """The results, by the basic windows of the other side."""
-    firsts: I64
+    firsts: Sequence[int]
     """The first row of each basic window of the other side, as these were then."""
-    starts: I64
+    starts: Sequence[int]
     """Where the results of each begin, and where the last end."""
     bound: int
     """One past the last row of the other side that could be seen."""
 
     def left(self, oldest: int) -> int:
         """How many of the results have left, where row `oldest` is the first of the other side."""
-        return int(self.starts[np.searchsorted(self.firsts, oldest)])
+        return self.starts[bisect_left(self.firsts, oldest)]
 
 
 class _Listener:
@@ -160,7 +160,8 @@ class KeptJoin:
         starts = np.concatenate([[0], np.cumsum(np.bincount(places, minlength=len(firsts)))])
         rows, others = rows[order], others[order]
         found = self._pairing.result((rows, others) if not side else (others, rows))
-        self._pieces[side].append(Piece(basic.number, found, firsts, starts, contents.shown))
+        ends = firsts.tolist(), starts.tolist()  # One by one, lists are read faster than arrays.
+        self._pieces[side].append(Piece(basic.number, found, *ends, contents.shown))
 
 
 def _shortest(count: int) -> type[np.uint16] | type[np.int64]:
