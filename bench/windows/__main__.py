@@ -6,17 +6,17 @@ one would use instead. All in one run, and every answer is checked.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from bench.command import options, publish
 from bench.report import circumstances
-from bench.windows import answers, orders, starts
+from bench.windows import answers, histograms, indexes, joins, rings, starts
 from bench.windows.paper import BASICS, LAWS, VALUES, Setting
 from bench.windows.tables import markdown
 
 Result = dict[str, Any]
-REPEATS = 10
+REPEATS = 5
 
 
 def run(settings: Result) -> Result:
@@ -25,29 +25,40 @@ def run(settings: Result) -> Result:
     laws = LAWS[:1] if quick else LAWS
     values = VALUES[:1] if quick else VALUES
     every = [Setting(value, basic, law) for law in laws for value in values for basic in basics]
-    rows = 200_000 if quick else 2_000_000
+    rows, rounds = (200_000, 5) if quick else (2_000_000, 20)
+    few = [Setting(value, 100) for value in VALUES]
     report: Result = {
         **circumstances(settings),
-        "indexes": [one for each in every for one in orders.measure_indexes(each, repeats, seed)],
-        "rings": [one for each in every for one in orders.measure_rings(each, repeats, seed)],
-        "bulk": [answers.measure_bulk(Setting(value, 100), rows, seed) for value in VALUES],
-        "histograms": [answers.measure_histograms(each, rows, seed) for each in every],
+        "indexes": _each(every, lambda each: indexes.measure_indexes(each, repeats, seed)),
+        "intersections": _each(
+            every, lambda each: indexes.measure_intersections(each, repeats, seed)
+        ),
+        "rings": _each(every, lambda each: rings.measure_rings(each, repeats, seed)),
+        "ordered": _each(every, lambda each: rings.measure_ordered(each, rounds, seed)),
+        "bulk": [answers.measure_bulk(each, rows, seed) for each in few],
+        "histograms": [histograms.measure_histograms(each, rows, seed) for each in every],
         "quantiles": answers.measure_quantiles(
             50_000 if quick else 500_000, 50_000 if quick else 300_000, seed
         ),
         "rolling": answers.measure_rolling(20_000 if quick else 100_000, seed),
-        "joins": answers.measure_joins(seed, 6 if quick else 60),
-        "bytes": [starts.measure_bytes(Setting(value, 100), seed) for value in VALUES],
+        "joins": joins.measure_joins(seed, 6 if quick else 60),
+        "bytes": [starts.measure_bytes(each, seed) for each in few],
         "first": starts.measure_first_use(1 if quick else 5),
         "checked": True,
     }
     report["targets"] = [
+        *indexes.judge(report["indexes"], report["intersections"]),
+        *histograms.judge(report["histograms"], report["indexes"]),
+        *rings.judge(report["rings"], report["ordered"]),
         *answers.judge(report),
+        *joins.judge(report["joins"]),
         *starts.judge(report),
-        *orders.judge_rings(report["rings"]),
-        *orders.judge_indexes(report["indexes"]),
     ]
     return report
+
+
+def _each(every: list[Setting], measure: Callable[[Setting], list[Result]]) -> list[Result]:
+    return [one for each in every for one in measure(each)]
 
 
 def main(arguments: Sequence[str] | None = None) -> Result:

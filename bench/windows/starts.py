@@ -11,8 +11,7 @@ from tempfile import TemporaryDirectory
 
 from bench.lives.targets import target
 from bench.measure import expect
-from bench.windows.answers import KEPT
-from bench.windows.paper import Result, Setting
+from bench.windows.paper import KEPT, Result, Setting
 
 ROW_BYTES = 16
 """Two columns of 8 bytes."""
@@ -34,7 +33,7 @@ def measure_bytes(setting: Setting, seed: int) -> Result:
     window = setting.window(**KEPT)
     for turn in range(5):
         window.push(setting.stream(setting.rows, seed + turn))
-    return {"values": setting.values, "bytes": window.nbytes / len(window)}
+    return {**setting.named, "bytes": window.nbytes / len(window)}
 
 
 def measure_first_use(repeats: int) -> Result:
@@ -61,7 +60,7 @@ def judge(found: Result) -> list[Result]:
     targets = []
     for each in found["bytes"]:
         most = 2 * ROW_BYTES + RING_BYTES
-        name = f"bytes a row, {each['values']:,} values"
+        name = f"bytes a row, {Setting(each['values'], each['basics'], each['law'])}"
         targets.append(target(name, each["bytes"], f"at most {most}", each["bytes"] <= most))
     first = found["first"]
     more = first["warm"] - first["numba"]

@@ -183,6 +183,14 @@ class LateRows(WavedexError):
     """Rows came after their basic window was complete, beyond the delay that the window allows."""
 
 
+class WindowBusy(WavedexError):
+    """Rows were pushed to a window in memory by somebody whom it was telling of others."""
+
+
+class WindowBroken(WavedexError):
+    """Something failed while a window in memory took rows, and what it holds is not whole."""
+
+
 class SlotBackwards(WavedexError):
     """A batch brings rows for a slot that has already passed."""
 

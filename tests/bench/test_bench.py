@@ -419,4 +419,31 @@ def test_windows_in_memory_are_measured_and_checked(tmp_path, capsys):
     }  # fmt: skip
     steps = {(each["storage"], each["index"]): each["steps"] for each in report["indexes"]}
     assert steps["list", "list"]["search"] > 20 * steps["list", "tree"]["search"]
-    assert "| target |" in capsys.readouterr().out
+    asked = {(each["storage"], each["index"]) for each in report["indexes"] if each["histogram"]}
+    kinds = ("counts", "tree", "hash", "list", "none")
+    assert asked == {(storage, kind) for storage in ("list", "aggr", "hash") for kind in kinds}
+    assert [each["kind"] for each in report["intersections"]] == [
+        "tree", "hash", "group 10", "group 50"
+    ]  # fmt: skip
+    assert [each["ring"] for each in report["ordered"]] == [
+        "numbered", "dirty-bits", "backward", "auxiliary"
+    ]  # fmt: skip
+    rivals = {"by hand", "np.bincount", "np.unique", "pandas", "Polars", "DuckDB"}
+    assert all(each[name] > 0 for each in report["histograms"] for name in rivals)
+    assert {"new", "kept", "newest", "all"} <= set(report["joins"])
+    printed = capsys.readouterr().out
+    assert "| target |" in printed
+    assert "Polars, newest rows" in printed
+
+
+def test_histograms_of_windows_are_compared_with_what_came():
+    from bench.measure import WrongAnswer
+    from bench.windows.paper import Setting, check_histogram
+
+    setting = Setting(10, 4, rows=400)
+    stream = setting.stream(1_000, 7)
+    window = setting.window(index=["src"])
+    window.push(stream)
+    check_histogram(window, stream)
+    with pytest.raises(WrongAnswer):
+        check_histogram(window, stream.slice(0, 900))

@@ -13,14 +13,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.matrix import examples
-from wavedex.errors import BadDefinition
+from wavedex.errors import BadDefinition, TooLarge
 from wavedex.online.indexes.contract import NO_NODE, NULL_NODE, SetIndex
 from wavedex.online.rings.catalogue import KINDS, ring_of
+from wavedex.online.rings.pooled import CAPACITY_MAX
 from wavedex.online.steps import PURGE, shown
 
 WALKED = ["simple", "auxiliary", "backward", "dirty-bits"]
 FORWARD = ["simple", "auxiliary"]
 BACKWARD = ["backward", "dirty-bits"]
+LOCAL = ["auxiliary", *BACKWARD]
 
 
 class TinyIndex(SetIndex):
@@ -88,6 +90,7 @@ class Window:
         return [value for basic in self.seen for value in basic]
 
     def arrive(self, values):
+        self.check_met()
         rows = len(self.values) + len(self.unseen) + len(values)
         while rows > self.ring.capacity:
             self.ring.grow(2 * self.ring.capacity)
@@ -129,6 +132,14 @@ class Window:
         known = [*self.index.nodes, None]
         assert self.answer(known) == [self.expected(value) for value in known]
 
+    def check_met(self):
+        """A ring with an auxiliary index knows the nodes of the newest basic window."""
+        met = self.ring.met
+        if self.ring.kind in LOCAL:
+            assert met.tolist() == self._located([*dict.fromkeys(self.unseen)]).tolist()
+        else:
+            assert met is None
+
     def _located(self, values):
         nodes = self.index.locate(np.array([v for v in values if v is not None], np.int64))
         found = iter(nodes.tolist())
@@ -147,7 +158,7 @@ class Count:
     def arrive(self, value):
         ring = self.rings.setdefault(value, [])
         is_met = value in self.local
-        if self.kind != "simple":
+        if self.kind in LOCAL:
             self.steps["auxiliary"] += self.local.index(value) + 1 if is_met else len(self.local)
         if self.kind == "simple" or (self.kind == "auxiliary" and not is_met):
             self.steps["link"] += len(ring)
@@ -157,7 +168,8 @@ class Count:
         self.hidden[value] = self.hidden.get(value, 0) + 1
 
     def complete(self, leaving):
-        self.steps["show"] += len(self.rings) if self.kind == "simple" else len(self.local)
+        if self.kind != "numbered":
+            self.steps["show"] += len(self.rings) if self.kind == "simple" else len(self.local)
         self.hidden, self.local = {}, []
         if self.kind in FORWARD:
             for value in leaving:
@@ -167,7 +179,7 @@ class Count:
         for value in set(leaving):
             if self.kind == "backward":
                 self.steps["unlink"] += len(self.rings[value])
-            else:
+            elif self.kind == "dirty-bits":
                 self.steps["unlink"] += leaving.count(value) + (value in self.stale)
                 self.stale.add(value)
             del self.rings[value][: leaving.count(value)]
@@ -180,7 +192,8 @@ class Count:
 
     def answer(self, value):
         ring = self.rings.setdefault(value, [])
-        self.steps["answer"] += len(ring) - self.hidden.get(value, 0)
+        is_met = self.kind == "numbered"  # Its walks begin at the newest row, seen or not.
+        self.steps["answer"] += len(ring) - (0 if is_met else self.hidden.get(value, 0))
         self.steps["answer"] += self.kind == "dirty-bits" and value in self.stale
 
     def check(self, steps):
@@ -249,7 +262,7 @@ def test_a_ring_answers_and_visits_what_a_plain_window_does(kind, acts, length):
     window.check()
     if kind in WALKED:
         check_pool(window)
-        window.count.check(window.index.steps)
+    window.count.check(window.index.steps)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -267,7 +280,7 @@ def test_long_windows_with_values_that_come_and_go(kind):
             window.purge()
     if kind in WALKED:
         check_pool(window)
-        window.count.check(window.index.steps)
+    window.count.check(window.index.steps)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -300,6 +313,36 @@ def test_growing_changes_no_answer(kind):
         window.complete()
         window.check()
         window.arrive([3, 1, 1])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_ring_is_told_of_less_room_where_its_rows_fit(kind):
+    window = Window(kind, 3)
+    window.ring.grow(64)
+    for turn in range(30):
+        window.arrive([turn % 3, 1, None])
+        window.complete()
+    window.arrive([2])
+    for capacity in (16, 32, 16):
+        window.ring.grow(capacity)
+        window.check()
+        window.arrive([1])
+        window.complete()
+        window.check()
+    assert window.ring.capacity == (16 if kind == "numbered" else 64)
+    if kind in WALKED:
+        check_pool(window)
+
+
+@pytest.mark.parametrize("kind", WALKED)
+def test_more_rows_than_positions_are_refused_with_what_to_do(kind):
+    ring = ring_of(kind, TinyIndex(), 2)
+    said = "link 1,073,741,824 rows at most, .* Make the window shorter, or give it the ring 'num"
+    with pytest.raises(TooLarge, match=said):
+        ring.grow(2 * CAPACITY_MAX)
+    with pytest.raises(TooLarge, match=said):
+        ring_of(kind, TinyIndex(), 2 * CAPACITY_MAX)
+    assert ring.capacity == 2
 
 
 @pytest.mark.parametrize("kind", WALKED)

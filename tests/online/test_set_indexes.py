@@ -1,14 +1,11 @@
-"""Every set-valued index against a dictionary of counts, and its steps against a plain model.
-
-The models know sorted lists and a recursive tree, and nothing of nodes, links or kernels.
-"""
+"""Every set-valued index against a dictionary of counts, and its steps against a plain model."""
 
 from __future__ import annotations
 
 import math
 import subprocess
 import sys
-from bisect import bisect_left, bisect_right, insort
+from bisect import bisect_left
 from collections import Counter
 
 import numpy as np
@@ -17,6 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from kit.matrix import examples
+from kit.value_models import NewestFirstModel, SortedModel, TreeModel
 from wavedex.errors import BadDefinition
 from wavedex.online.indexes.catalogue import KINDS, index_of
 from wavedex.online.indexes.contract import NO_NODE, NULL_NODE, ROOM_LEAST
@@ -30,135 +28,24 @@ BUCKETS = 4
 ENDS = (-(2**63), 2**63 - 1)
 
 
-class SortedModel:
-    """Sorted buckets. A search looks at all smaller values and at the next, if there is one."""
+class TableModel:
+    """The table of an index by counts. A search looks at all places from the home of a value on."""
 
-    def __init__(self, buckets=1):
-        self.buckets = [[] for _ in range(buckets)]
+    def __init__(self, index):
+        self.places = [index.keys[node] if node else None for node in index._table.tolist()]
+        self.room = index.room - 1 - index.size
 
-    def bucket(self, value):
-        return self.buckets[value % len(self.buckets)]
-
-    def finds(self, value):
-        bucket = self.bucket(value)
-        return min(bisect_left(bucket, value) + 1, len(bucket))
-
-    def put(self, value):
-        insort(self.bucket(value), value)
-
-    def remove(self, value):
-        self.bucket(value).remove(value)
-
-    def looks_between(self, low, high):
-        return sum(min(bisect_right(each, high) + 1, len(each)) for each in self.buckets)
-
-    def rename(self, names):
-        values = [value for each in self.buckets for value in each]
-        self.__init__(len(self.buckets))
-        for value in values:
-            self.put(names[value])
-
-
-class NewestFirstModel(SortedModel):
-    """Buckets with the newest value first. A search looks at all that came later."""
-
-    def finds(self, value):
-        bucket = self.bucket(value)
-        return bucket.index(value) + 1 if value in bucket else len(bucket)
-
-    def put(self, value):
-        self.bucket(value).insert(0, value)
-
-    def looks_between(self, low, high):
-        return sum(map(len, self.buckets))
-
-    def rename(self, names):
-        values = [value for each in self.buckets for value in each]
-        self.__init__(len(self.buckets))
-        for value in reversed(values):
-            self.put(names[value])
-
-
-def height(tree):
-    return 0 if tree is None else 1 + max(height(tree[0]), height(tree[2]))
-
-
-def balanced(left, value, right):
-    """A tree of two that differ by two in height at most."""
-    if height(left) > height(right) + 1:
-        if height(left[0]) < height(left[2]):
-            inner = left[2]
-            left = ((left[0], left[1], inner[0]), inner[1], inner[2])
-        return left[0], left[1], (left[2], value, right)
-    if height(right) > height(left) + 1:
-        if height(right[2]) < height(right[0]):
-            inner = right[0]
-            right = (inner[0], inner[1], (inner[2], right[1], right[2]))
-        return (left, value, right[0]), right[1], right[2]
-    return left, value, right
-
-
-def with_value(tree, value):
-    if tree is None:
-        return None, value, None
-    left, root, right = tree
-    if value < root:
-        return balanced(with_value(left, value), root, right)
-    return balanced(left, root, with_value(right, value))
-
-
-def without_value(tree, value):
-    left, root, right = tree
-    if value < root:
-        return balanced(without_value(left, value), root, right)
-    if value > root:
-        return balanced(left, root, without_value(right, value))
-    if left is None or right is None:
-        return left or right
-    heir = right
-    while heir[0] is not None:
-        heir = heir[0]
-    return balanced(left, heir[1], without_value(right, heir[1]))
-
-
-class TreeModel:
-    """A tree of tuples. A search looks at one value on each level."""
-
-    def __init__(self):
-        self.tree = None
-
-    def finds(self, value):
-        tree, depth = self.tree, 0
-        while tree is not None:
-            depth += 1
-            if tree[1] == value:
-                break
-            tree = tree[0] if value < tree[1] else tree[2]
-        return depth
-
-    def put(self, value):
-        self.tree = with_value(self.tree, value)
-
-    def remove(self, value):
-        self.tree = without_value(self.tree, value)
-
-    def looks_between(self, low, high):
-        def looks(tree):
-            if tree is None:
-                return 0
-            return (
-                1
-                + (looks(tree[0]) if low < tree[1] else 0)
-                + (looks(tree[2]) if tree[1] < high else 0)
-            )
-
-        return looks(self.tree)
-
-    def rename(self, names):
-        def renamed(tree):
-            return tree and (renamed(tree[0]), names[tree[1]], renamed(tree[2]))
-
-        self.tree = renamed(self.tree)
+    def finds(self, value, puts=False):
+        mixed = ((value ^ value >> 32) & 0xFFFFFFFF) * 0x61C88647
+        home = mixed >> 31 ^ mixed >> 13
+        for looked in range(len(self.places)):
+            place = (home + looked) % len(self.places)
+            if self.places[place] is None and puts:
+                self.places[place] = value
+                self.room -= 1
+            if self.places[place] in (None, value):
+                return looked + 1
+        raise AssertionError("no place is free")
 
 
 MODELS = {
@@ -172,6 +59,13 @@ MODELS = {
 
 def numbers(values):
     return np.array([*values], np.int64)
+
+
+def shared(kind):
+    """An index of two windows, as a domain makes it when the second comes."""
+    index = index_of(kind, buckets=BUCKETS)
+    index.counts = np.concatenate([index.counts, np.zeros_like(index.counts)])
+    return index
 
 
 def check_tree(index):
@@ -196,7 +90,7 @@ class Judged:
     """An index of two sides, beside dictionaries that say what it must answer."""
 
     def __init__(self, kind, lists_zeros=False):
-        self.index = index_of(kind, buckets=BUCKETS, sides=2)
+        self.index = shared(kind)
         self.index.lists_zeros = lists_zeros
         self.model = MODELS[kind]() if kind in MODELS else None
         self.counts = [Counter(), Counter()]
@@ -206,13 +100,18 @@ class Judged:
         self.steps = Counter()
 
     def rows(self, side, values):
+        table = None if self.model else TableModel(self.index)
         for value in values:
             if self.model:
                 self.steps[SEARCH] += self.model.finds(value)
                 if value not in self.nodes:
                     self.model.put(value)
+            elif table.room >= 0:
+                self.steps[SEARCH] += table.finds(value, puts=True)
             self.nodes.setdefault(value, None)
         found = self.index.locate(numbers(values)).tolist()
+        if table and table.room < 0:  # The table grew, and is another.
+            self.steps[SEARCH] = int(self.index.steps[SEARCH])
         for value, node in zip(values, found, strict=True):
             assert self.nodes[value] in (None, node)
             self.nodes[value] = node
@@ -265,6 +164,8 @@ class Judged:
     def find(self, values):
         if self.model:
             self.steps[SEARCH] += sum(map(self.model.finds, values))
+        else:
+            self.steps[SEARCH] += sum(map(TableModel(self.index).finds, values))
         found = self.index.find(numbers(values)).tolist()
         assert found == [self.nodes.get(value, NO_NODE) for value in values]
 
@@ -277,6 +178,8 @@ class Judged:
         if self.model:
             least, most = ENDS[0] if low is None else low, ENDS[1] if high is None else high
             self.steps[ANSWER] += self.model.looks_between(least, most)
+        else:
+            self.steps[ANSWER] += len(inside)
         nodes = self.index.between(low, high)
         assert nodes.tolist() == [self.nodes[value] for value in inside]
 
@@ -291,9 +194,8 @@ class Judged:
             assert self.index.counts[side, nodes].tolist() == held
         if self.index.kind == "tree":
             check_tree(self.index)
-        if self.model:
-            for kind in (SEARCH, COUNT, ANSWER, *([] if self.index.lists_zeros else [PURGE])):
-                assert self.index.steps[kind] == self.steps[kind]
+        for kind in (SEARCH, COUNT, ANSWER, *([] if self.index.lists_zeros else [PURGE])):
+            assert self.index.steps[kind] == self.steps[kind]
 
 
 VALUES = st.integers(-20, 40)
@@ -372,6 +274,38 @@ def test_a_listed_value_that_is_pointed_at_is_purged_later(kind):
     judged.purge()
     assert not judged.nodes
     judged.check()
+
+
+@pytest.mark.parametrize("asks", [False, True])
+def test_a_few_values_leave_a_large_table_one_by_one(asks, monkeypatch):
+    judged, rng = Judged("counts", lists_zeros=True), np.random.default_rng(7)
+    judged.rows(0, rng.permutation(2_000).tolist())
+    judged.slide(0)
+    made = []
+    monkeypatch.setattr(judged.index, "_new_table", lambda: made.append(1))
+    for turn in range(12):
+        judged.rows(0, [*range(10 * turn, 2_000), *range(5_000, 5_000 + 7 * turn)])
+        judged.slide(0)
+        judged.purge()
+        if asks:
+            judged.check()
+        judged.find([*range(0, 2_000, 3), 4_999])
+        if turn % 5 == 4:
+            judged.rows(0, rng.integers(0, 10 * turn, 5).tolist())  # Some come again.
+    judged.check()
+    assert made == []
+    assert judged.index.room == 2_048
+
+
+def test_many_values_leave_with_their_table():
+    judged = Judged("counts", lists_zeros=True)
+    judged.rows(0, [*range(1_000)])
+    for _ in range(4):
+        judged.slide(0)
+        judged.rows(0, [5, 7])
+    judged.purge()
+    judged.check()
+    assert (judged.index._table != 0).sum() == 2
 
 
 def test_a_purge_by_the_list_of_zeros_visits_those_that_fell_to_zero():
@@ -519,7 +453,7 @@ CHANGES = st.dictionaries(st.integers(0, 90), st.integers(-3, 5), max_size=90)
 @given(changes=st.lists(CHANGES, max_size=6), lists_zeros=st.booleans())
 @examples(40)
 def test_changes_are_merged_with_groups_in_one_pass(changes, lists_zeros):
-    index, held, groups, looks = index_of("group", sides=2), Counter(), [], 0
+    index, held, groups, looks = shared("group"), Counter(), [], 0
     assert isinstance(index, GroupIndex)
     index.lists_zeros = lists_zeros
     for each in changes:

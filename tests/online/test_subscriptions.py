@@ -17,7 +17,7 @@ from kit.matrix import examples
 from wavedex import errors
 from wavedex.online import Window
 from wavedex.online.load import SAMPLE_LEAST, STRETCH_MOST, Cost, plan_measures
-from wavedex.online.queries import Select
+from wavedex.online.queries import Changes, Select
 from wavedex.online.queries.histograms import Histogram
 from wavedex.online.subscriptions import SAMPLED
 
@@ -62,6 +62,41 @@ def test_answers_go_into_queues_and_windows():
     assert plain.get_nowait().num_rows == 4
     assert len(results) == 4
     assert results.rows().to_pylist()[0] == {"src": 0, "count": 1}
+
+
+def test_a_reader_cannot_push_into_the_window_that_tells_it():
+    w = window()
+    told = w.subscribe(Histogram("src"), to=lambda answer: w.push({"src": 99}))
+    assert w.push({"src": [1, 2, 3]}, stream="s", number=0) == 1
+    assert isinstance(told.error, errors.WindowBusy)
+    assert w.streams.position == {"s": 1}
+    assert (w.rows()["src"].to_pylist(), w.waiting) == ([1, 2], 1)
+
+
+def test_a_watcher_that_raises_leaves_a_window_that_says_so():
+    w = window()
+
+    class Bad:
+        def slid(self, slide: Any) -> None:
+            raise errors.LateRows("of another window")
+
+    w.push({"src": 1})
+    w.watch(Bad())
+    with pytest.raises(errors.LateRows):
+        w.push({"src": [2, 3]}, stream="s", number=0)
+    with pytest.raises(errors.WindowBroken, match=r"Window\.restore"):
+        w.push({"src": 1})
+    with pytest.raises(errors.WindowBroken, match="LateRows"):
+        w.histogram("src")
+
+
+def test_subscribers_to_changes_have_them_all():
+    w = window()
+    one, other = w.subscribe(Changes()), w.subscribe(Changes())
+    pushed(w, range(2))
+    assert one.latest is not None
+    assert one.latest == other.latest
+    assert one.latest.num_rows == 2
 
 
 def test_a_selection_is_handed_on_row_by_row_and_kept_as_a_window():
@@ -165,7 +200,9 @@ def test_where_there_is_no_time_the_dear_queries_wait_first_and_the_important_la
 
 def test_past_that_rows_are_left_out_and_answers_say_so():
     machine = Machine()
-    w = Window(SCHEMA, rows=400, basic=100, index=["src"], keep_up=1.0, timer=machine, seed=3)
+    w = Window(
+        SCHEMA, rows=400, basic=100, index=["src"], keep_up=1.0, shed=True, timer=machine, seed=3
+    )
 
     class Slow:
         """Upkeep that takes a fiftieth of a second for each row."""
@@ -218,25 +255,59 @@ def test_time_that_goes_by_without_work_is_not_work():
     assert (w.load.sample, w.load.shed, w.load.work_s) == (1.0, 0, 0.0)
 
 
-def test_rows_that_were_left_out_do_not_come_back_with_those_that_were_not(tmp_path):
-    """Of a batch of which a part was taken in, an archive has each row once at most."""
+def test_a_window_that_may_leave_rows_out_is_no_source_of_an_archive(tmp_path):
     schema = pa.schema([("k", pa.int64()), ("at", pa.int64())])
     idx = wx.WaveIndex.create(tmp_path / "i.wx", schema, key="k", time="at", slot=100, window=90)
-    settings: dict[str, Any] = {"rows": 40, "basic": 20, "keep_up": 1.0}
-    stream = [
-        pa.record_batch([[*range(30 * n, 30 * n + 30)]] * 2, schema=schema) for n in range(40)
-    ]
-    for turn in range(4):
-        machine = Machine()
-        w = Window.restore(idx, "s", timer=machine, seed=turn, **settings)
-        assert w.load is not None
-        w.load.sample = 0.5
-        first = w.streams.position.get("b", 0)
-        for number in range(first, min(first + 10, 40)):
-            w.push(stream[number], stream="b", number=number)
-            w.load.sample = 0.5
-    found = idx.scan().read_all()["k"].to_pylist()
-    assert len(found) == len({*found}) > 300
+    w = Window(schema, rows=40, basic=20, keep_up=1.0, shed=True)
+    with pytest.raises(errors.BadDefinition, match="shed=False"):
+        w.archive(idx, stream="s")
+
+
+def test_without_a_word_no_row_is_left_out():
+    machine = Machine()
+    w = window(keep_up=1.0, timer=machine)
+    slow = w.subscribe(Histogram("src"), to=machine.works(50))
+    pushed(w, range(400))
+    assert w.load is not None
+    assert (w.load.sample, w.load.shed) == (1.0, 0)
+    assert slow.stretch == 64
+
+
+def test_one_basic_window_that_is_held_up_changes_nothing():
+    machine = Machine()
+    w = Window(SCHEMA, rows=4, basic=2, keep_up=1.0, shed=True, timer=machine)
+
+    class Stall:
+        def slid(self, slide: Any) -> None:
+            machine.seconds += 60 if slide.came.number == 5 else 0.1
+
+    w.watch(Stall())
+    pushed(w, range(100))
+    assert w.load is not None
+    assert w.load.shed == 0
+
+
+def test_every_answer_says_of_which_part_of_the_rows_it_is():
+    """Whenever the part changes, in the midst of a batch or while rows wait."""
+    machine = Machine()
+    schema = pa.schema([("at", pa.int64()), ("n", pa.int64())])
+    w = Window(
+        schema, span=40, basic=10, time="at", delay=10, keep_up=1.0, shed=True, timer=machine
+    )
+    assert w.load is not None
+    rates = [1.0, 0.5, 1.0, 0.25, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0]
+    taken: list[tuple[int, float]] = []
+    for number, rate in enumerate(rates):
+        w.load.sample = rate
+        at = list(range(15 * number, 15 * number + 15))
+        w.push({"at": at, "n": at})
+        taken += [(each, rate) for each in at]
+        assert len(w) <= 40
+        of = dict(taken)
+        seen = [of[each] for each in w.rows()["n"].to_pylist()]
+        said = float((w.count().schema.metadata or {}).get(SAMPLED, 1))
+        assert said <= min(seen, default=1.0)
+    assert w.count().schema.metadata is None
 
 
 @examples(200)

@@ -308,30 +308,34 @@ def test_a_type_that_cannot_be_indexed_is_refused():
     Window({"tags": pa.list_(pa.string())}, rows=2, basic=1).push({"tags": [["a"]]})
 
 
-@pytest.mark.parametrize("delay", [None, "5 seconds"])
-def test_rows_are_seen_no_sooner_than_the_delay_and_no_later_than_a_basic_window_after_it(delay):
-    """With rows all the time: from d, up to t_b + d; a query of each basic window adds t_b."""
+@pytest.mark.parametrize("delay", [0, 5])
+@pytest.mark.parametrize("by_clock", [True, False])
+def test_rows_are_seen_after_the_delay_and_a_basic_window_later_at_most(delay, by_clock):
+    """No sooner than d, and up to t_b + d; by rows alone up to d more, as they are late."""
     schema = pa.schema([("ts", pa.timestamp("s")), ("n", pa.int64())])
-    window = Window(schema, span="1 minute", basic="10 seconds", time="ts", delay=delay)
-    late = 0 if delay is None else 5
+    late = f"{delay} seconds"
+    window = Window(schema, span="1 minute", basic="10 seconds", time="ts", delay=late)
     begun = dt.datetime(2026, 1, 5)
     seen_at: dict[int, int] = {}
     draw = random.Random(4)
     on_their_way: list[tuple[int, int]] = []
-    for second in range(120):
-        on_their_way.append((second + draw.randint(0, late), second))
+    for second in range(200):
+        on_their_way.append((second + draw.randint(0, delay), second))
         ready = [each for each in on_their_way if each[0] <= second]
         on_their_way = [each for each in on_their_way if each[0] > second]
-        stamps = [begun + dt.timedelta(seconds=each) for _, each in ready]
         if ready:
+            stamps = [begun + dt.timedelta(seconds=each) for _, each in ready]
             window.push({"ts": stamps, "n": [each for _, each in ready]})
+        if by_clock:
+            window.advance(begun + dt.timedelta(seconds=second))
         for number in window.rows(["n"]).column(0).to_pylist():
             seen_at.setdefault(number, second)
     waits = [at - number for number, at in seen_at.items()]
-    assert len(waits) > 90
-    # A watermark that stands still for as long as a row was late makes it later by that.
-    assert min(waits) >= late
-    assert max(waits) <= 10 + 2 * late
+    assert len(waits) > 150
+    assert min(waits) > delay or (min(waits), delay) == (1, 0)
+    assert max(waits) <= 10 + delay + (0 if by_clock else delay)
+    if by_clock:
+        assert max(waits) == 10 + delay
 
 
 def test_implicit_times_are_those_of_the_clock():

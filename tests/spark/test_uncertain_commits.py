@@ -85,10 +85,10 @@ def by_a_frame(index: wx.WaveIndex, patch: pytest.MonkeyPatch) -> Bring:
 
 def by_the_source(index: wx.WaveIndex, patch: pytest.MonkeyPatch) -> Bring:
     patch.setattr(source_write, "open_index", lambda path: index)
-    stager = source_write._Stager(index.path, spark_schema(SCHEMA), "0" * 16)
+    stager = source_write._Stager(index.path, spark_schema(SCHEMA), "0" * 16, None)
     index.storage.make_folder("staged")
     staged = task(index, rows_of(7), staged_stem(stager.prefix, 1, "57a6ed"))
-    return partial(stager.bring, [Said(staged.to_json())])
+    return partial(stager.bring, [Said({"insert": staged.to_json()})])
 
 
 @pytest.mark.parametrize("way", [by_a_frame, by_the_source])

@@ -7,22 +7,23 @@ the index lacks.
 
 Where the index cannot take a batch the window goes on, says so, and tries again with the next basic
 window. It keeps what is owed. Once that is as many basic windows as it has itself, it takes no more
-rows and raises what is wrong.
+rows and raises what is wrong, until the index takes what it is owed.
 """
 
 from __future__ import annotations
 
 from collections import deque
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition, MissingColumn, WavedexError
+from wavedex.errors import BadDefinition, MissingColumn, NullKeys, NullTimes
 from wavedex.events import LOGGER
 from wavedex.index import LifetimeIndex, WaveIndex
 from wavedex.index.core.delivery import InMemory
-from wavedex.online.contents import Slide
+from wavedex.online.contents import BasicWindow, Slide
 from wavedex.online.identity import Reached, Streams
 from wavedex.online.pace import CountPace, TimePace
 from wavedex.rows.arrow import empty_batch
@@ -72,23 +73,43 @@ class Archive:
         self._number = 0 if progress is None else progress.batch + 1
         self._owed: deque[tuple[pa.RecordBatch, Reached]] = deque()
         self._gathered: list[pa.RecordBatch] = []
-        self._reached: Reached | None = None
+        self._reached = reached_by(index, stream)
+        self._begin()
 
     @property
     def behind(self) -> int:
         """How many basic windows are not in the index yet."""
         return len(self._owed) * self.every + len(self._gathered)
 
+    def _begin(self) -> None:
+        """Begin with what can be seen and is not there yet."""
+        window, reached = self._window, self._reached
+        by_rows = isinstance(window.pace, CountPace)
+        if reached is not None and by_rows and window.complete != reached.basic:
+            raise BadDefinition(
+                f"{self.index.path} has the stream {self.stream!r} up to basic window "
+                f"{reached.basic}, and this window has come to {window.complete}. Use "
+                "Window.restore, which goes on from there."
+            )
+        for basic in window.basics():
+            self._take(basic)
+
     def slid(self, slide: Slide) -> None:
         """Take a basic window, and hand on what there is."""
-        window, came = self._window, slide.came
-        contents = window.contents
-        self._gathered.append(contents.span(came.first, came.stop))
-        rows = came.stop + window.archived_rows if isinstance(window.pace, CountPace) else None
-        self._reached = window.streams.reached(came.number, rows)
+        self._take(slide.came)
         if len(self._gathered) >= self.every:
             self._bundle()
             self._try()
+
+    def _take(self, came: BasicWindow) -> None:
+        """Gather a basic window that is not there yet."""
+        window, reached = self._window, self._reached
+        if reached is not None and came.number <= reached.basic:
+            return
+        self._gathered.append(window.contents.span(came.first, came.stop))
+        rows = came.stop + window.archived_rows if isinstance(window.pace, CountPace) else None
+        reached = window.streams.reached(came.number, rows)
+        self._reached = replace(reached, pace=window.pace.said)
 
     def flush(self) -> None:
         """Hand on all that is complete. Raises what the index raises."""
@@ -96,8 +117,22 @@ class Archive:
             self._bundle()
         self._hand_on()
 
-    def check(self) -> None:
-        """Raise what is wrong where so much is owed that no more can be kept."""
+    def check(self, batch: pa.RecordBatch) -> None:
+        """Raise NullKeys or NullTimes where the index would not take rows.
+
+        Raise what is wrong where so much is owed that no more can be kept.
+        """
+        definition = self.index.definition
+        times = () if definition.time is None else (definition.time,)
+        refused = () if definition.nulls == "skip" else definition.key_names
+        for names, error in ((refused, NullKeys), (times, NullTimes)):
+            for name in names:
+                count = batch.column(batch.schema.get_field_index(name)).null_count
+                if count:
+                    raise error(
+                        f"{count} rows have no {name!r}, and {self.index.path} does not take such "
+                        "rows. Leave them out, or archive to an index with nulls='skip'."
+                    )
         if self.behind >= max(self._window.pace.count, self.every):
             self._hand_on()
 
@@ -120,7 +155,7 @@ class Archive:
     def _try(self) -> None:
         try:
             self._hand_on()
-        except WavedexError as error:
+        except Exception as error:
             # Nothing is lost: it is owed, and `check` raises before too much is.
             LOGGER.warning(
                 "%s did not take %s of the stream %r; it is tried again. %s: %s",
@@ -168,10 +203,15 @@ class Archive:
         return f"<Archive of {self.stream!r} in {self.index.path}: {self.behind} behind>"
 
 
-def check(window: Window, index: AnyIndex, every: object) -> None:
-    """Raise where an index cannot be the archive of a window."""
+def check_index(index: object) -> None:
+    """Raise BadDefinition where something is no index."""
     if not isinstance(index, WaveIndex | LifetimeIndex):
         raise BadDefinition(f"{index!r} is no index: give what wavedex.open returns.")
+
+
+def check(window: Window, index: AnyIndex, every: object) -> None:
+    """Raise where an index cannot be the archive of a window."""
+    check_index(index)
     if not isinstance(every, int) or isinstance(every, bool) or every < 1:
         raise BadDefinition(f"every={every!r}: give a number of basic windows, from 1 on.")
     missing = [name for name in index.schema.names if name not in window.contents.kept]
@@ -190,14 +230,30 @@ def _is_numbered(index: AnyIndex) -> bool:
     return time is None or pa.types.is_integer(index.schema.field(time).type)
 
 
+def check_timed(window: Window) -> None:
+    """Raise BadDefinition where an index does not know when the rows of a window were."""
+    if isinstance(window.pace, TimePace) and window.pace.time is None:
+        raise BadDefinition(
+            "time= is missing: the window goes by when rows arrive, and an index does not have "
+            "that. Give the column that says when rows were."
+        )
+
+
 def refill(window: Window, index: AnyIndex, stream: str) -> None:
     """Fill an empty window with the newest rows of its archive, to go on from there.
 
     REQUIRES: nobody watches it yet.
     """
+    check_timed(window)
     reached = reached_by(index, stream)
     if reached is None:
         return
+    if reached.pace != window.pace.said:
+        raise BadDefinition(
+            f"{index.path} has the stream {stream!r} in other basic windows: {reached.pace}, and "
+            f"these are {window.pace.said}. Restore the window as it was, or begin with another "
+            "stream."
+        )
     rows, pace, filling = _newest(window, index, reached), window.pace, window.filling
     window.streams = Streams(reached)
     with window.schedule.unmeasured():

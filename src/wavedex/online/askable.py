@@ -60,87 +60,87 @@ class Askable:
 
     def histogram(self, name: str) -> pa.RecordBatch:
         """The values of an attribute in order, nulls first, and how often each is there."""
-        return Histogram(name).answer(self._window)
+        return self._window.ask(Histogram(name))
 
     def distinct(self, name: str) -> pa.RecordBatch:
         """The values of an attribute in order, nulls first."""
-        return Distinct(name).answer(self._window)
+        return self._window.ask(Distinct(name))
 
     def top(self, name: str, k: int) -> pa.RecordBatch:
         """The values that come most often, and how often; ties in the order of values."""
-        return TopK(name, k).answer(self._window)
+        return self._window.ask(TopK(name, k))
 
     def quantiles(self, name: str, at: Sequence[float] = (0.25, 0.5, 0.75)) -> pa.RecordBatch:
         """The values at some quantiles, exactly: those of rank ceil(q n)."""
-        return Quantiles(name, at).answer(self._window)
+        return self._window.ask(Quantiles(name, at))
 
     def median(self, name: str) -> pa.RecordBatch:
         """The value in the middle; the lower one of two."""
-        return Median(name).answer(self._window)
+        return self._window.ask(Median(name))
 
     # -- numbers -----------------------------------------------------------------------------------
 
     def count(self) -> pa.RecordBatch:
         """How many rows can be seen."""
-        return Count().answer(self._window)
+        return self._window.ask(Count())
 
     def sum(self, name: str) -> pa.RecordBatch:
         """The sum of an attribute, exactly."""
-        return Sum(name).answer(self._window)
+        return self._window.ask(Sum(name))
 
     def average(self, name: str) -> pa.RecordBatch:
         """The average of an attribute."""
-        return Average(name).answer(self._window)
+        return self._window.ask(Average(name))
 
     def minimum(self, name: str) -> pa.RecordBatch:
         """The least value of an attribute."""
-        return Minimum(name).answer(self._window)
+        return self._window.ask(Minimum(name))
 
     def maximum(self, name: str) -> pa.RecordBatch:
         """The largest value of an attribute."""
-        return Maximum(name).answer(self._window)
+        return self._window.ask(Maximum(name))
 
     def variance(self, name: str, ddof: int = 0) -> pa.RecordBatch:
         """The variance of an attribute: of a sample with `ddof=1`."""
-        return Variance(name, ddof).answer(self._window)
+        return self._window.ask(Variance(name, ddof))
 
     # -- rows --------------------------------------------------------------------------------------
 
     def lookup(self, name: str, value: Any, columns: Columns = None) -> pa.RecordBatch:
         """The rows with a value, as they came; those without any for None."""
-        return Lookup(name, value, columns).answer(self._window)
+        return self._window.ask(Lookup(name, value, columns))
 
     def between(self, name: str, low: Any, high: Any, columns: Columns = None) -> pa.RecordBatch:
         """The rows whose value lies in a range, both ends included, as they came; None: no end."""
-        return Between(name, low, high, columns).answer(self._window)
+        return self._window.ask(Between(name, low, high, columns))
 
     def ordered(self, name: str, columns: Columns = None) -> pa.RecordBatch:
         """All rows in the order of an attribute, nulls first; those of one value as they came."""
-        return Ordered(name, columns).answer(self._window)
+        return self._window.ask(Ordered(name, columns))
 
     def select(self, where: str, columns: Columns = None) -> pa.RecordBatch:
         """The rows that meet a condition in SQL, such as "bytes > 1000", as they came."""
-        return Select(where, columns).answer(self._window)
+        return self._window.ask(Select(where, columns))
 
     # -- two windows -------------------------------------------------------------------------------
 
     def intersect(self, other: Window, name: str, other_name: str | None = None) -> pa.RecordBatch:
         """The values that another window has too, and how often each is in either."""
-        return Intersection(name, other, other_name).answer(self._window)
+        return self._window.ask(Intersection(name, other, other_name))
 
     def union(self, other: Window, name: str, other_name: str | None = None) -> pa.RecordBatch:
         """The values of this window and of another, and how often each is in either."""
-        return Union(name, other, other_name).answer(self._window)
+        return self._window.ask(Union(name, other, other_name))
 
     def difference(self, other: Window, name: str, other_name: str | None = None) -> pa.RecordBatch:
         """The values that another window has not, and how often each is here."""
-        return Difference(name, other, other_name).answer(self._window)
+        return self._window.ask(Difference(name, other, other_name))
 
     def join(
         self, other: Window, on: str, other_on: str | None = None, columns: Columns = None
     ) -> pa.Table:
         """The rows of this window with those of another that have an equal value."""
-        return Join(other, on, other_on, columns).answer(self._window)
+        return self._window.ask(Join(other, on, other_on, columns))
 
     # -- what is kept for queries ------------------------------------------------------------------
 

@@ -38,6 +38,10 @@ class Attribute(ABC):
         """The index, if there is one."""
         return self.domain.index
 
+    @abstractmethod
+    def close(self) -> None:
+        """Point at the index no more."""
+
     @property
     @abstractmethod
     def takes_several(self) -> bool:
@@ -98,6 +102,9 @@ class ListAttribute(Attribute, Column):
     def side(self) -> int:
         """The side of the index on which it counts."""
         return self._side
+
+    def close(self) -> None:
+        self.domain.leave(self)
 
     @property
     def takes_several(self) -> bool:
@@ -186,15 +193,17 @@ class ListAttribute(Attribute, Column):
         """Have the rows that come next point at the nodes of their values."""
         keys, nulls = self.domain.values.encode(column)
         index, start = self._index, self._pointing & (len(self._nodes) - 1)
+        met = None if self.ring is None else self.ring.met
         if (
             nulls is None
+            and met is None
             and isinstance(index, CountIndex)
             and start + len(keys) <= len(self._nodes)
         ):
             nodes = self._nodes[start : start + len(keys)]
             index.locate_into(keys, nodes)
         else:
-            nodes = index.locate(keys)
+            nodes = index.locate(keys) if met is None else self._located(keys, met)
             if nulls is not None:
                 every = np.full(len(column), NULL_NODE, np.int32)
                 every[~nulls] = nodes
@@ -203,6 +212,21 @@ class ListAttribute(Attribute, Column):
         self._pointing += len(nodes)
         if self.ring is not None:
             self.ring.link(nodes)
+
+    def _located(self, keys: I64, met: I32) -> I32:
+        """The nodes of values, of which the ring knows some (003, Section 6.2).
+
+        The index is searched once for each of the others, in the order in which they come first.
+        """
+        met = met[met != NULL_NODE]
+        known = np.concatenate([self._index.keys[met], keys])
+        values, firsts, places = np.unique(known, return_index=True, return_inverse=True)
+        new = np.sort(firsts[firsts >= len(met)])
+        nodes = np.concatenate([met, self._index.locate(known[new])])
+        order = np.argsort(firsts)  # Those that the ring knows come first, each once.
+        found = np.empty(len(values), np.int32)
+        found[order] = nodes
+        return found[places[len(met) :]]
 
 
 class PiecedAttribute(Attribute):
@@ -217,6 +241,9 @@ class PiecedAttribute(Attribute):
     def side(self) -> int:
         """The side of the index on which it counts."""
         return self.storage.side
+
+    def close(self) -> None:
+        self.domain.leave(self)
 
     @property
     def takes_several(self) -> bool:

@@ -14,10 +14,14 @@ from typing import NamedTuple
 import numpy as np
 import pyarrow as pa
 
+from wavedex.errors import WavedexError
+from wavedex.events import LOGGER
 from wavedex.online.attributes import Attribute, ListAttribute
-from wavedex.online.rows import Column, capacity_for, column_for
+from wavedex.online.rows import Column, PiecedColumn, capacity_for, column_for
 from wavedex.online.spill import Spill, SpilledColumn
 
+_ROOMY = 16
+"""Circular arrays are made smaller where they could hold so many times the rows that are there."""
 I64 = np.ndarray[tuple[int], np.dtype[np.int64]]
 
 
@@ -50,11 +54,19 @@ class Contents:
         self.schema = schema
         self._spill = spill
         self.capacity = capacity_for(capacity)
+        self._least = self.capacity
+        """The capacity that it begins with, and goes back to."""
         self.columns: dict[str, Column] = {}
         self.attributes: dict[str, Attribute] = {}
         self.oldest = self.shown = self.entered = 0
         self.circle: deque[BasicWindow] = deque(maxlen=count)
         self.takes_several = True
+        self._checked: list[tuple[int, Attribute]] = []
+        """The attributes of which a value may have no number."""
+        self._pieced: list[Column] = []
+        """The columns that hold on to what came with rows that have left."""
+        self._turning: list[Attribute] = []
+        """The attributes whose index is split."""
         self._takers: list[tuple[int, Column | None, Attribute | None]] = []
         """Who takes the values of each column of a batch, by its place."""
 
@@ -72,7 +84,14 @@ class Contents:
         column = self.columns.get(name)
         if isinstance(column, Attribute):
             column = None  # It is its own column, and takes the values as an attribute.
-        self._takers.append((self.schema.get_field_index(name), column, attribute))
+        if isinstance(column, PiecedColumn):
+            self._pieced.append(column)
+        place = self.schema.get_field_index(name)
+        self._takers.append((place, column, attribute))
+        if attribute is not None and attribute.domain.values.has_checks:
+            self._checked.append((place, attribute))
+        if attribute is not None and attribute.index is not None and attribute.index.is_split:
+            self._turning.append(attribute)
 
     @property
     def rows(self) -> int:
@@ -88,6 +107,11 @@ class Contents:
     def kept(self) -> list[str]:
         """The columns of which rows have values, in the order of the schema."""
         return [name for name in self.schema.names if name in self.columns]
+
+    def check(self, batch: pa.RecordBatch) -> None:
+        """Raise SchemaMismatch where a value cannot be indexed: text that is no text."""
+        for place, attribute in self._checked:
+            attribute.domain.values.check(batch.column(place))
 
     def enter(self, batch: pa.RecordBatch) -> None:
         """Take rows into the newest basic window, where they cannot be seen."""
@@ -114,17 +138,21 @@ class Contents:
         shown, oldest = basics[-1].stop, self.circle[0].first
         for attribute in self.attributes.values():
             attribute.slide(shown, oldest, completes=True, expires=left is not None)
-            attribute.domain.turn()
         if self._spill is not None:
             for basic in basics:
-                self._write(self._spill, basic)
+                if basic.stop > oldest:
+                    self._write(self._spill, basic)
         self.shown, self.oldest = shown, oldest
         return Slide(basics[-1], left)
 
     def let_go(self) -> None:
         """Let go of what rows that have left take, once nobody reads them any more."""
-        for column in self.columns.values():
+        for column in self._pieced:
             column.leave(self.oldest)
+        for attribute in self._turning:
+            attribute.domain.turn()
+        if self.capacity > self._least and self.capacity > _ROOMY * (self.entered - self.oldest):
+            self._resize(self._least)
 
     def take(self, rows: I64, names: Iterable[str] | None = None) -> pa.RecordBatch:
         """Some rows. REQUIRES: they are there."""
@@ -161,14 +189,24 @@ class Contents:
         if not spilled or basic.first == basic.stop:
             return
         span = basic.first, basic.stop
-        written = spill.write({name: column.span(*span) for name, column in spilled.items()})
+        try:
+            written = spill.write({name: column.span(*span) for name, column in spilled.items()})
+        except WavedexError as error:
+            self._spill = None
+            LOGGER.warning("A window goes on in memory, since its disk failed: %s", error)
+            return
         for name, column in spilled.items():
             column.replace(*span, written[name])
 
     def _grow(self, rows: int) -> None:
         """Make room for so many more rows."""
-        self.capacity = capacity_for(self.entered - self.oldest + rows)
+        self._resize(self.entered - self.oldest + rows)
+
+    def _resize(self, rows: int) -> None:
+        """Have room for so many rows, and for those that are there."""
+        capacity = capacity_for(max(rows, self.entered - self.oldest))
         held: dict[int, Column | Attribute] = {id(each): each for each in self.columns.values()}
         held |= {id(each): each for each in self.attributes.values()}
         for each in held.values():
-            each.grow(self.capacity, self.oldest, self.entered)
+            each.grow(capacity, self.oldest, self.entered)
+        self.capacity = capacity

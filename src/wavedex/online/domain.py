@@ -7,6 +7,7 @@ waits to be seen points at them.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Protocol
 
 import numpy as np
@@ -40,11 +41,15 @@ class Domain:
     def __init__(self, values: Values, index: SetIndex | None) -> None:
         self.values = values
         self.index = index
-        self._holders: list[Holder] = []
+        self._holders: list[Holder | None] = []
         values.watch(self._rekey)
 
     def join(self, holder: Holder) -> int:
         """Have somebody else point at the index. Returns the side on which it counts."""
+        if None in self._holders:
+            side = self._holders.index(None)
+            self._holders[side] = holder
+            return side
         side = len(self._holders)
         if side and self.index is None:
             raise BadDefinition("Windows share an index. Give the first of them one.")
@@ -58,6 +63,18 @@ class Domain:
         self._holders.append(holder)
         return side
 
+    def leave(self, holder: Holder) -> None:
+        """Have somebody point at the index no more, and count nothing of theirs."""
+        if holder in self._holders:
+            side = self._holders.index(holder)
+            self._holders[side] = None
+            if self.index is not None:
+                self.index.counts[side] = 0
+
+    @property
+    def _present(self) -> Iterator[Holder]:
+        return (holder for holder in self._holders if holder is not None)
+
     def purge(self) -> int:
         """Take out the values that are in no window. Returns how many."""
         index = self.index
@@ -66,7 +83,7 @@ class Domain:
             self.values.forget(known[~np.isin(known, self._held())])
             return 0
         pointed = np.zeros(index.room, np.bool_)
-        for holder in self._holders:
+        for holder in self._present:
             pointed |= holder.pointed(index.room)
         return self._forget(index.purge(pointed))
 
@@ -79,13 +96,13 @@ class Domain:
         if len(freed) and self.index is not None:
             gone = self.index.gone(freed)
             self.values.forget(gone[~np.isin(gone, self._held())])
-            for holder in self._holders:
+            for holder in self._present:
                 holder.forget(freed)
         return len(freed)
 
     def _held(self) -> I64:
         none = np.zeros(0, np.int64)
-        return np.concatenate([none, *(holder.held() for holder in self._holders)])
+        return np.concatenate([none, *(holder.held() for holder in self._present)])
 
     def decode(self, nodes: I32) -> pa.Array:
         """The values of nodes, null for that of nulls."""
@@ -103,5 +120,5 @@ class Domain:
     def _rekey(self, old: I64, new: I64) -> None:
         if self.index is not None:
             self.index.rekey(old, new)
-        for holder in self._holders:
+        for holder in self._present:
             holder.rekey(old, new)

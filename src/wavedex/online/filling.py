@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import LateRows, NullTimes
+from wavedex.errors import BadTime, LateRows, NullTimes
 from wavedex.online.contents import BasicWindow, Contents, Slide
 from wavedex.online.pace import CountPace, Pace, TimePace
 from wavedex.rows.arrow import to_arrow
@@ -22,6 +22,9 @@ from wavedex.slots import ordinals
 
 Late = Literal["error", "drop"]
 I64 = np.ndarray[Any, np.dtype[np.int64]]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
+Refused = (NullTimes, LateRows, BadTime)
+"""What is raised before anything is taken."""
 _LEAST = -(2**63)
 
 
@@ -89,15 +92,16 @@ class Filling:
         self._resumed = _LEAST
         self.advance(watermark)
 
-    def take(self, batch: pa.RecordBatch, now: Callable[[], int]) -> int:
+    def take(self, batch: pa.RecordBatch, now: Callable[[], int], kept: Bools | None = None) -> int:
         """Take rows. Returns how many basic windows were completed.
 
-        `now` is the instant of rows that do not say theirs. Raises NullTimes, LateRows, and then no
-        row was taken.
+        `now` is the instant of rows that do not say theirs. Of all rows those are taken in that are
+        `kept`, but time goes on by all. Raises NullTimes, LateRows, and then no row was taken.
         """
         if isinstance(self.pace, CountPace):
-            return self.take_counted(batch, self.pace)
-        return self._take_timed(batch, self.pace, now) if batch.num_rows else 0
+            rows = batch if kept is None else batch.filter(to_arrow(kept))
+            return self.take_counted(rows, self.pace)
+        return self._take_timed(batch, self.pace, now, kept) if batch.num_rows else 0
 
     def take_counted(self, batch: pa.RecordBatch, pace: CountPace) -> int:
         """Take rows of a window that counts them."""
@@ -113,16 +117,18 @@ class Filling:
             piece = batch if total <= most and not start else batch.slice(start, most)
             contents.enter(piece)
             start += piece.num_rows
-            complete = (contents.entered - contents.shown) // pace.rows
+            first, complete = contents.shown, (contents.entered - contents.shown) // pace.rows
             if complete:
-                firsts = range(contents.shown, contents.entered, pace.rows)
                 numbers = range(self.next, self.next + complete)
-                pairs = zip(numbers, firsts, strict=False)
-                self._slide([BasicWindow(each, row, row + pace.rows) for each, row in pairs])
+                stops = range(first + pace.rows, contents.entered + 1, pace.rows)
+                pairs = zip(numbers, stops, strict=True)
+                self._slide([BasicWindow(each, stop - pace.rows, stop) for each, stop in pairs])
                 done += complete
         return done
 
-    def _take_timed(self, batch: pa.RecordBatch, pace: TimePace, now: Callable[[], int]) -> int:
+    def _take_timed(
+        self, batch: pa.RecordBatch, pace: TimePace, now: Callable[[], int], kept: Bools | None
+    ) -> int:
         if pace.time is None:
             times = np.full(batch.num_rows, now(), np.int64)
         else:
@@ -133,15 +139,17 @@ class Filling:
         if self.next is None:
             self.next = min(int(numbers.min()), pace.complete_before(watermark))
         if (numbers < self.next).any():
-            batch, numbers = self._in_time(batch, numbers, times, pace)
+            batch, numbers, kept = self._in_time(batch, numbers, times, pace, kept)
+        if kept is not None:
+            batch, numbers = batch.filter(to_arrow(kept)), numbers[kept]
         self.last = int(numbers.max()) if len(numbers) else self.next
         for number, piece in _by_number(batch, numbers):
             self._pen.setdefault(number, []).append(piece)
         return self.advance(watermark)
 
     def _in_time(
-        self, batch: pa.RecordBatch, numbers: I64, times: I64, pace: TimePace
-    ) -> tuple[pa.RecordBatch, I64]:
+        self, batch: pa.RecordBatch, numbers: I64, times: I64, pace: TimePace, kept: Bools | None
+    ) -> tuple[pa.RecordBatch, I64, Bools | None]:
         """The rows that are not too late. Raises LateRows where these are refused."""
         assert self.next is not None
         archived = numbers < self._resumed
@@ -156,8 +164,9 @@ class Filling:
             )
         self.late_rows += int(late.sum())
         self.repeated_rows += int(archived.sum())
-        kept = ~late & ~archived
-        return batch.filter(to_arrow(kept)), numbers[kept]
+        there = ~late & ~archived
+        rest = None if kept is None else kept[there]
+        return batch.filter(to_arrow(there)), numbers[there], rest
 
     def advance(self, watermark: int) -> int:
         """Complete the basic windows that an instant completes, and take in what comes next."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -21,8 +19,3 @@ def number_groups(keys: I64, bounds: I64, groups: I64) -> None:
         for j in range(len(bounds)):
             group += bounds[j] <= key
         groups[i] = group
-
-
-def kernels() -> tuple[Any, ...]:
-    """All of them, to be compiled ahead."""
-    return (number_groups,)

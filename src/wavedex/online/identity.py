@@ -2,7 +2,7 @@
 
 A batch of a stream has a number. A window takes each once. Its rows are in memory, and an archive
 has them only once their basic windows are complete. So after a crash a stream is sent again from
-the first batch of which a row was not archived. A window that goes by time passes over rows of
+the first batch with a row that is not archived. A window that goes by time passes over rows of
 basic windows that are archived; one that counts rows passes over as many rows of that first batch
 as are archived.
 """
@@ -10,11 +10,12 @@ as are archived.
 from __future__ import annotations
 
 import json
+import operator
 from collections import deque
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from wavedex.errors import StreamOutOfStep
+from wavedex.errors import BadDefinition, StreamOutOfStep
 
 _UNKNOWN = 2**63
 """After every basic window."""
@@ -30,8 +31,6 @@ class Taken:
     """Its first row, by arrival number, where the window counts rows."""
     last: int
     """The basic window of its last row."""
-    is_sampled: bool = False
-    """Whether only a part of its rows was taken in: the others are not asked for again."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +43,28 @@ class Reached:
     """The first batch of each stream of which it lacks a row."""
     rows: Mapping[str, int]
     """How many rows of that batch it has."""
+    pace: str = ""
+    """What basic windows are, so that the numbers of others are not taken for theirs."""
 
     def to_mark(self) -> str:
         """As a commit notes it."""
-        return json.dumps([self.basic, dict(self.batches), dict(self.rows)])
+        return json.dumps([self.basic, dict(self.batches), dict(self.rows), self.pace])
 
     @classmethod
     def from_mark(cls, mark: str) -> Reached:
         """What a commit noted."""
         return cls(*json.loads(mark))
+
+
+def check_batch(stream: object, number: object) -> tuple[str, int]:
+    """A stream and the number of a batch, as somebody gives them. Raises BadDefinition."""
+    is_count = hasattr(number, "__index__") and not isinstance(number, bool)
+    if not isinstance(stream, str) or not is_count or operator.index(number) < 0:  # type: ignore[arg-type]
+        raise BadDefinition(
+            f"stream={stream!r}, number={number!r}: give a name, and the number of the batch from "
+            "0 on."
+        )
+    return stream, operator.index(number)  # type: ignore[arg-type]
 
 
 class Streams:
@@ -83,9 +95,9 @@ class Streams:
         """How many rows of the batch that comes next, of so many, are archived already."""
         return min(self._skip.get(stream, 0), rows)
 
-    def begin(self, stream: str, number: int, first: int, is_sampled: bool) -> None:
+    def begin(self, stream: str, number: int, first: int) -> None:
         """A batch is being taken, from a row on: an archive may ask meanwhile."""
-        self._taking = Taken(stream, number, first, _UNKNOWN, is_sampled)
+        self._taking = Taken(stream, number, first, _UNKNOWN)
 
     def end(self, last: int) -> None:
         """All of it was taken, up to a basic window."""
@@ -93,7 +105,9 @@ class Streams:
         taken, self._taking = replace(self._taking, last=last), None
         self._next[taken.stream] = taken.number + 1
         self._skip.pop(taken.stream, None)
-        self._open.append(taken)
+        newest = self._open[-1] if self._open else None
+        if newest is None or (newest.stream, newest.last) != (taken.stream, taken.last):
+            self._open.append(taken)  # Else that one is sent again as long as this must be.
 
     def forget(self, basic: int | None) -> None:
         """Forget batches whose rows are all in basic windows up to one: nobody asks for them."""
@@ -115,8 +129,6 @@ class Streams:
         for taken in (*taking, *reversed(self._open)):
             first[taken.stream] = taken.number
             had[taken.stream] = 0 if rows is None else max(rows - taken.first, 0)
-            if taken.is_sampled and had[taken.stream]:
-                had[taken.stream] = _UNKNOWN  # Rather none of the others than one of these twice.
         return Reached(basic, first, had)
 
     @property

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
 from wavedex.errors import BadDefinition, MissingColumn, SchemaMismatch
 from wavedex.rows.arrow import from_values, to_arrow
@@ -34,7 +35,15 @@ def read_schema(schema: Any) -> pa.Schema:
             ) from error
     if len({*found.names}) != len(found.names) or not found.names:
         raise BadDefinition(f"A schema needs columns of different names; this has {found.names}.")
-    return found
+    return pa.schema([_widened(field) for field in found], found.metadata)
+
+
+def _widened(field: pa.Field) -> pa.Field:
+    """A column of dictionaries with wide codes: the batches of a stream have words of their own."""
+    kind = field.type
+    if not pt.is_dictionary(kind) or kind.index_type.bit_width >= 32:
+        return field
+    return field.with_type(pa.dictionary(pa.int32(), kind.value_type, kind.ordered))
 
 
 class Intake:
@@ -60,10 +69,26 @@ class Intake:
         if isinstance(rows, Mapping):
             return self._from_mapping(rows)
         if isinstance(rows, Sequence) and rows and isinstance(rows[0], Mapping):
-            return self._from_mapping({name: [row.get(name) for row in rows] for name in rows[0]})
+            return self._from_rows(rows)
         if isinstance(rows, list) and not rows:
             return self.schema.empty_table()
-        return to_table(rows)
+        table = to_table(rows)
+        is_arrow = isinstance(rows, pa.Table | pa.RecordBatch | pa.RecordBatchReader)
+        return table if is_arrow else _copied(table)
+
+    def _from_rows(self, rows: Sequence[Any]) -> pa.Table:
+        """Rows as dictionaries, each with all columns."""
+        columns: dict[str, list[Any]] = {name: [] for name in self._names}
+        for row in rows:
+            if not isinstance(row, Mapping):
+                raise SchemaMismatch(
+                    f"{row!r} is no row. Give dictionaries of columns, or a table."
+                )
+            self._check_names([*row])
+            for name, values in columns.items():
+                values.append(row[name])
+        arrays = [self._column(name, values) for name, values in columns.items()]
+        return pa.table(arrays, schema=self.schema)
 
     def _from_mapping(self, rows: Mapping[str, Any]) -> pa.Table:
         """Columns by name, or one row."""
@@ -77,7 +102,9 @@ class Intake:
 
     def _column(self, name: str, values: Any) -> pa.Array:
         kind = self.schema.field(name).type
-        is_one = isinstance(values, str | bytes) or not hasattr(values, "__len__")
+        nested = pt.is_nested(kind) and not isinstance(values, pa.Array | pa.ChunkedArray)
+        is_plain = isinstance(values, str | bytes) or not hasattr(values, "__len__")
+        is_one = is_plain or (nested and _is_one(values, kind))
         is_many = isinstance(values, np.ndarray | pa.Array | pa.ChunkedArray) or not is_one
         try:
             if isinstance(values, pa.ChunkedArray):
@@ -95,6 +122,8 @@ class Intake:
             copied = values.copy()  # The caller may write into it later.
             is_plain = copied.ndim == 1 and copied.dtype.kind in "iufb"
             return to_arrow(copied) if is_plain else pa.array(copied, kind)
+        if pt.is_integer(kind) and any(isinstance(each, float | np.floating) for each in values):
+            return pa.array(values).cast(kind)  # Which refuses what is not whole.
         return from_values(values, kind) if isinstance(values, list) else pa.array(values, kind)
 
     def _check_names(self, given: Sequence[str]) -> None:
@@ -104,6 +133,8 @@ class Intake:
                 f"The rows lack {', '.join(map(repr, missing))}. The window has "
                 f"{', '.join(self._names)}; the rows have {', '.join(given) or 'no columns'}."
             )
+        if len({*given}) < len(given):
+            raise SchemaMismatch(f"The rows have a column twice: {', '.join(given)}. Drop one.")
         unknown = [name for name in given if name not in self._names]
         if unknown:
             raise SchemaMismatch(
@@ -131,3 +162,20 @@ def _one(column: pa.ChunkedArray) -> pa.Array:
     if column.num_chunks == 1:
         return column.chunk(0)
     return pa.concat_arrays(column.chunks) if column.num_chunks else pa.nulls(0, column.type)
+
+
+def _is_one(values: Any, kind: pa.DataType) -> bool:
+    """Whether values of a nested type are one of them, and not a list of some."""
+    if isinstance(values, Mapping):
+        return True
+    is_list = pt.is_list(kind) or pt.is_large_list(kind) or pt.is_fixed_size_list(kind)
+    return is_list and not any(each is None or isinstance(each, list | tuple) for each in values)
+
+
+def _copied(table: pa.Table) -> pa.Table:
+    """A table of which nobody else has the numbers: a frame may be written to while rows wait."""
+    places = to_arrow(np.arange(table.num_rows))
+    columns = [
+        column.take(places) if pt.is_primitive(column.type) else column for column in table.columns
+    ]
+    return pa.table(columns, schema=table.schema)

@@ -1,4 +1,4 @@
-"""How a window keeps its attributes: what somebody asks for, checked, and made.
+"""How a window keeps its attributes: this module checks what somebody asks for, and makes it.
 
 Each attribute has a storage, and may have an index and a ring. What goes with what is here and
 nowhere else:
@@ -33,6 +33,9 @@ BUCKETS, STORAGE_BUCKETS = 100, 5
 """The buckets of an index and of a basic window by hashes (003, Section 7.1)."""
 
 
+_BUCKETS_MOST = 1 << 24
+
+
 @dataclass(frozen=True)
 class Layout:
     """What is kept of each attribute."""
@@ -54,7 +57,16 @@ class Layout:
 
     def check(self, schema: pa.Schema) -> None:
         """Raise BadDefinition where something does not go with something else."""
+        for option, given in (("storage", self.storage), ("groups", self.groups)):
+            if not isinstance(given, Mapping | str):
+                raise BadDefinition(f"{option}={given!r}: give what each column has, by its name.")
         by_name = {} if isinstance(self.storage, str) else self.storage
+        for name, index in self.index.items():
+            if not isinstance(index, str | Split | Domain):
+                raise BadDefinition(
+                    f"index= has {index!r} for {name!r}: give the name of an index, a Split, or "
+                    "the index of another window."
+                )
         for option, named in (
             ("storage", by_name),
             ("index", self.index),
@@ -66,8 +78,11 @@ class Layout:
             ("buckets", self.buckets),
             ("storage_buckets", self.storage_buckets),
         ):
-            if not isinstance(buckets, int) or buckets < 1:
-                raise BadDefinition(f"{option}={buckets!r}: give a whole number above 0.")
+            is_whole = isinstance(buckets, int) and not isinstance(buckets, bool)
+            if not is_whole or not 1 <= buckets <= _BUCKETS_MOST:
+                raise BadDefinition(
+                    f"{option}={buckets!r}: give a whole number from 1 to {_BUCKETS_MOST:,}."
+                )
         for name in schema.names:
             self._check(name)
 
@@ -123,6 +138,10 @@ class Layout:
                     "nodes. Leave one of them out."
                 )
         grouped = name in self.groups
+        if grouped and isinstance(index, Domain):
+            raise BadDefinition(
+                f"{name!r} shares an index, which has its own values. Leave it out of groups=."
+            )
         kind = _kind_of(index)
         if ring is not None and (storage != LIST or kind == GROUP):
             raise BadDefinition(
@@ -206,4 +225,6 @@ def _by_name(option: str, said: Any, default: str) -> dict[str, Any]:
             f"{option}={said!r}: give the names of columns, {option}=[{said!r}], or what each is "
             f"to have, {option}={{{said!r}: {default!r}}}."
         )
+    if not isinstance(said, Iterable) or not all(isinstance(name, str) for name in said):
+        raise BadDefinition(f"{option}={said!r}: give the names of columns, such as ['src'].")
     return dict.fromkeys(said, default)

@@ -77,7 +77,11 @@ class Live:
         """The rows that are complete and not in the archive yet."""
         schema = self._index.schema
         batches = [batch.select(schema.names) for batch in self._archive.waiting()]
-        return self._between(pa.Table.from_batches(batches, schema), since, until)
+        rows = pa.Table.from_batches(batches, schema)
+        for name in self._definition.key_names:  # The index will not have those without a key.
+            if rows.column(name).null_count:
+                rows = rows.filter(pc.is_valid(rows.column(name)))
+        return self._between(rows, since, until)
 
     def _in_memory(self, since: Any, until: Any, columns: Sequence[str] | None) -> pa.Table | None:
         """The rows from an instant on, if memory has all of them."""

@@ -30,7 +30,7 @@ class Cost:
     every: int
     """The basic windows from one evaluation to the next, if there is time for all."""
     importance: float = 1.0
-    """Of more importance is what is stretched later."""
+    """A query of more importance is stretched later."""
 
 
 @dataclass(frozen=True)

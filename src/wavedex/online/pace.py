@@ -7,13 +7,16 @@ origin as the slots of an index.
 Rows of a time-based window come in any order within a bounded delay d. The *watermark* is the
 latest instant that was seen. Once it is d past the end of a basic window, all rows of that have
 come (003, Section 3.3). So with basic windows of a length b, a row is seen no sooner than d after
-its own instant, and no later than b + d, if rows come all the time; and a query that is evaluated
-before the next basic window is complete tells of it at 2 b + d at the latest.
+its own instant. Where time is told as it goes on (`Window.advance`), it is seen no later than b + d
+after it, and a query that is evaluated before the next basic window is complete tells of it at
+2 b + d at the latest. Where only rows tell the time, and all of them are late, the watermark is
+late too, by up to d more.
 """
 
 from __future__ import annotations
 
 import datetime as dt
+import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -40,6 +43,11 @@ class CountPace:
     count: int
     """How many basic windows there are."""
 
+    @property
+    def said(self) -> str:
+        """What basic windows are, for others to compare."""
+        return f"{self.rows} rows"
+
     def __str__(self) -> str:
         return f"{self.rows * self.count:,} rows in basic windows of {self.rows:,}"
 
@@ -58,6 +66,11 @@ class TimePace:
     """The type of the times."""
     time: str | None
     """The column that says them; None where it is the instant of the arrival."""
+
+    @property
+    def said(self) -> str:
+        """What basic windows are, for others to compare."""
+        return json.dumps(self.slotting.to_json(), sort_keys=True)
 
     def complete_before(self, watermark: int) -> int:
         """The first basic window that is not complete at a watermark."""
@@ -134,8 +147,9 @@ def _numbered(
             raise BadDefinition(
                 f"{name}={value!r}: the times are whole numbers, so give a number above 0."
             )
-    if delay is not None and (not isinstance(delay, int) or delay < 0):
-        raise BadDefinition(f"delay={delay!r}: the times are whole numbers, so give one.")
+    is_whole = isinstance(delay, int) and not isinstance(delay, bool)
+    if delay is not None and not (is_whole and 0 <= delay < 2**62):  # type: ignore[operator]
+        raise BadDefinition(f"delay={delay!r}: the times are whole numbers, so give one from 0 on.")
     assert isinstance(span, int)
     assert isinstance(basic, int)
     if basic > span or span % basic:
@@ -144,7 +158,8 @@ def _numbered(
             f"basic={_near(span, basic):,}, say."
         )
     slots = slotting(kind, basic, origin=origin)  # type: ignore[arg-type]
-    return TimePace(slots, span // basic, delay or 0, kind, time)
+    late = delay if isinstance(delay, int) else 0
+    return TimePace(slots, span // basic, late, kind, time)
 
 
 def _count(slots: Slotting, span: object, basic: object) -> int:

@@ -7,6 +7,7 @@ often costs scans and new nodes for values that return; too seldom, larger index
 
 from __future__ import annotations
 
+import datetime as dt
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -46,7 +47,7 @@ def purging_of(said: object, pace: Pace) -> Purging:
         return Purging(by_list=True)
     if isinstance(said, int) and not isinstance(said, bool) and said > 0:
         return Purging(rows=said)
-    if isinstance(pace, TimePace) and not isinstance(said, int):
+    if isinstance(pace, TimePace) and isinstance(said, str | dt.timedelta):
         return Purging(length=pace.slotting.length(said))
     raise BadDefinition(
         f"purge={said!r}: give a number of rows, {ZEROS!r}, None for never, or a length of time "
@@ -61,8 +62,8 @@ class Purger:
         self._rule = rule
         self._pace = pace
         self._domains = list(domains)
-        self._reached = 0
-        """The row, or the instant, up to which the last purge came."""
+        self._reached: int | None = None
+        """The row, or the instant, up to which the last purge came; None before the first."""
         for domain in self._domains:
             if domain.index is not None and rule.by_list:
                 domain.index.lists_zeros = True
@@ -75,9 +76,11 @@ class Purger:
         elif rule.length is not None and isinstance(pace, TimePace):
             reached, every = pace.slotting.stop(newest.number), rule.length
         elif rule.by_list:
-            reached, every = self._reached, 0
+            reached, every = 0, 0
         else:
             return
+        if self._reached is None:
+            self._reached = newest.first if rule.rows is not None else reached
         if reached - self._reached < every:
             return
         self._reached = reached

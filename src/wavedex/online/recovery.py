@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition, MissingColumn
+from wavedex.errors import MissingColumn
 from wavedex.index import LifetimeIndex, WaveIndex
+from wavedex.online.archive import check_index, check_timed
 from wavedex.online.identity import Reached, Streams
 from wavedex.online.pace import CountPace, TimePace
 from wavedex.rows.arrow import empty_batch
@@ -60,14 +61,9 @@ def _fill(window: Window, rows: pa.RecordBatch, arrived: int, watermark: int | N
         filling.recover(watermark, rows)
 
 
-def _check(window: Window, index: object) -> None:
-    if not isinstance(index, WaveIndex | LifetimeIndex):
-        raise BadDefinition(f"{index!r} is no index: give what wavedex.open returns.")
-    if isinstance(window.pace, TimePace) and window.pace.time is None:
-        raise BadDefinition(
-            "time= is missing: the window goes by when rows arrive, and an index does not have "
-            "that. Give the column that says when rows were."
-        )
+def _check(window: Window, index: WaveIndex | LifetimeIndex) -> None:
+    check_index(index)
+    check_timed(window)
     missing = [name for name in window.schema.names if name not in index.schema.names]
     if missing:
         raise MissingColumn(

@@ -23,6 +23,8 @@ from wavedex.rows.arrow import bit_buffer, number_view, to_arrow, to_numpy
 I64 = npt.NDArray[np.int64]
 _FLOATS = {pa.float16(): "<f2", pa.float32(): "<f4", pa.float64(): "<f8"}
 CAPACITY_LEAST = 64
+_LOOSE, _PAGE = 4, 4096
+"""A piece of a batch is copied where the batch takes so many times its bytes."""
 _SMALL = 64
 """So many pieces of a column of text are joined into one: rows that come one by one are many."""
 
@@ -148,15 +150,6 @@ class FixedColumn(Column):
         valid = None if self._valid is None else read_circular(self._valid, first, stop)
         return self._arrow(data, valid)
 
-    def numbers(self, first: int, stop: int) -> npt.NDArray[Any]:
-        """The values as they lie: anything where there is a null."""
-        return read_circular(self._data, first, stop)
-
-    @property
-    def has_nulls(self) -> bool:
-        """Whether a null has come since the window was made."""
-        return self._valid is not None
-
     def grow(self, capacity: int, first: int, stop: int) -> None:
         self._data = grown_circular(self._data, capacity, first, stop)
         if self._valid is not None:
@@ -181,6 +174,8 @@ class PiecedColumn(Column):
         self._pieces: list[pa.Array] = []
 
     def write(self, first: int, values: pa.Array) -> None:
+        if values.get_total_buffer_size() > _LOOSE * max(values.nbytes, _PAGE):
+            values = values.take(to_arrow(np.arange(len(values))))  # Do not hold all for a part.
         self._starts.append(first)
         self._pieces.append(values)
         tail = self._pieces[-_SMALL:]

@@ -1,7 +1,9 @@
 """Steps: how many nodes the structures of a window visit, whatever the machine.
 
 The same rows give the same steps, with compiled kernels and without. A structure counts into an
-array that its kernels share; each kind of work has its place in it.
+array that its kernels share; each kind of work has its place in it. What is visited counts, and
+what is only pointed at does not: a ring whose node knows the row to link with counts no steps for
+it.
 
 >>> steps = new_steps()
 >>> steps[SEARCH] += 3
@@ -28,17 +30,6 @@ NAMES = (
     "purge",
     "answer",
 )
-MEANINGS = {
-    "store": "nodes visited in the newest basic window's own structure, as a row or value comes",
-    "search": "nodes of the index visited to find the node of a value, or where it belongs",
-    "count": "nodes of the index whose counts were changed, by pointers",
-    "auxiliary": "nodes visited in the auxiliary index of the newest basic window",
-    "link": "rows of a ring visited to link a new one",
-    "unlink": "rows of a ring visited to take old ones out",
-    "show": "nodes of the index visited to move the ends of rings",
-    "purge": "nodes visited to take out values that are not in the window",
-    "answer": "nodes and rows visited to answer",
-}
 
 
 def new_steps() -> I64:

@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from statistics import median
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -24,7 +25,6 @@ from wavedex.events import LOGGER
 from wavedex.online.load import BUSY, Cost, plan_measures
 from wavedex.online.pace import CountPace, Pace, TimePace
 from wavedex.online.queries.query import Query
-from wavedex.rows.arrow import to_arrow
 from wavedex.slots.widths import read_width
 
 if TYPE_CHECKING:
@@ -32,10 +32,13 @@ if TYPE_CHECKING:
 
 Answer: TypeAlias = "pa.RecordBatch | pa.Table"
 Timer = Callable[[], float]
+Bools = np.ndarray[Any, np.dtype[np.bool_]]
 SAMPLED = b"wavedex.sampled"
 """In the metadata of an answer: the part of the rows that was taken in."""
 _SMOOTHED = 0.2
-"""How much the newest measurement counts."""
+"""How much the newest measurement of a query counts."""
+_RECENT = 15
+"""Of so many basic windows the median upkeep counts: one that is held up once is none of these."""
 
 
 class Subscription:
@@ -119,6 +122,8 @@ class Pressure:
     """The real time that a basic window takes to come, if all of its rows are taken in."""
     by_rows: bool = False
     """Whether the window counts rows: with a part of them, its basic windows come less often."""
+    sheds: bool = False
+    """Whether rows may be left out."""
     busy: float = BUSY
     """The part of that in which the window may be at work."""
     sample: float = 1.0
@@ -126,7 +131,7 @@ class Pressure:
     shed: int = 0
     """How many rows were left out."""
     upkeep_s: float = 0.0
-    """What a basic window takes without queries, if all of its rows are taken in; smoothed."""
+    """What one of the last basic windows took without queries, if all rows had been taken in."""
     work_s: float = 0.0
     """What the last basic window took, its queries included."""
 
@@ -134,8 +139,14 @@ class Pressure:
 class Schedule:
     """The subscriptions of a window, and what is done less where it cannot keep up."""
 
-    def __init__(self, pressure: Pressure | None, timer: Timer, seed: int) -> None:
+    def __init__(self, pressure: Pressure | None, timer: Timer, seed: int, lag: int) -> None:
+        """Rows may wait for `lag` basic windows before they can be seen."""
         self.pressure = pressure
+        self._lag = lag
+        self._rate = 1.0
+        """The smallest part of the rows that was taken in since a basic window became complete."""
+        self._recent: deque[float] = deque(maxlen=_RECENT)
+        """The upkeep of the last basic windows, in seconds."""
         self.timer = timer
         self._random = np.random.default_rng(seed)
         self._subscriptions: list[Subscription] = []
@@ -162,17 +173,18 @@ class Schedule:
 
     @property
     def sampled(self) -> float:
-        """The smallest part of the rows that was taken in of a basic window that can be seen."""
+        """The smallest part of the rows that was taken in of what can be seen, or even smaller."""
         return min(self._rates, default=1.0)
 
-    def sampling(self, batch: pa.RecordBatch) -> pa.RecordBatch:
-        """The rows of a batch that are taken in."""
+    def sampled_rows(self, rows: int) -> Bools | None:
+        """Which of some rows are taken in; None for all."""
         pressure = self.pressure
         if pressure is None or pressure.sample >= 1.0:
-            return batch
-        kept = self._random.random(batch.num_rows) < pressure.sample
+            return None
+        self._rate = min(self._rate, pressure.sample)
+        kept = self._random.random(rows) < pressure.sample
         pressure.shed += int((~kept).sum())
-        return batch.filter(to_arrow(kept))
+        return kept
 
     @contextmanager
     def working(self) -> Iterator[None]:
@@ -202,8 +214,9 @@ class Schedule:
         if pressure is not None:
             now = self.timer()
             working_s, self._worked_s, self._since = self._worked_s + now - self._since, 0.0, now
-            self._rates.append(pressure.sample)
-            while len(self._rates) > count:
+            self._rates.append(self._rate)
+            self._rate = pressure.sample
+            while len(self._rates) > count + self._lag:
                 self._rates.popleft()
         for subscription in self:
             if subscription.turn():
@@ -212,12 +225,12 @@ class Schedule:
             return
         self._since = self.timer()
         upkeep_s = working_s if pressure.by_rows else working_s / pressure.sample
-        smoothed = _SMOOTHED if pressure.upkeep_s else 1.0
-        pressure.upkeep_s += (upkeep_s - pressure.upkeep_s) * smoothed
+        self._recent.append(upkeep_s)
+        pressure.upkeep_s = median(self._recent)
         pressure.work_s = working_s + evaluating_s
         costs = [each.cost for each in self._subscriptions]
         less = plan_measures(costs, pressure.upkeep_s, pressure.interval_s, pressure.busy)
-        pressure.sample = less.sample
+        pressure.sample = less.sample if pressure.sheds else 1.0
         for subscription, stretch in zip(self._subscriptions, less.stretches, strict=True):
             subscription.stretch = stretch
 
@@ -282,13 +295,22 @@ def system_timer() -> float:
     return time.perf_counter()
 
 
-def pressure_of(keep_up: object, pace: Pace, basic: object) -> Pressure | None:
+def pressure_of(keep_up: object, pace: Pace, basic: object, *, sheds: bool) -> Pressure | None:
     """What a window must keep up with. Raises BadDefinition."""
+    if not isinstance(sheds, bool) or (sheds and keep_up is False):
+        raise BadDefinition(f"shed={sheds!r}: give True or False, and True only with keep_up.")
     if keep_up is False:
         return None
     if isinstance(keep_up, int | float) and not isinstance(keep_up, bool) and keep_up > 0:
-        return Pressure(float(keep_up), by_rows=isinstance(pace, CountPace))
+        return Pressure(float(keep_up), isinstance(pace, CountPace), sheds)
     if keep_up is not True:
         raise BadDefinition(f"keep_up={keep_up!r}: give True, False, or seconds above 0.")
     width = read_width(basic) if isinstance(pace, TimePace) else None
-    return None if width is None or width.seconds is None else Pressure(float(width.seconds))
+    if width is not None and width.seconds is not None:
+        return Pressure(float(width.seconds), sheds=sheds)
+    if sheds:
+        raise BadDefinition(
+            "shed=True needs to know how long a basic window takes to come: say it in seconds, "
+            "keep_up=0.5."
+        )
+    return None

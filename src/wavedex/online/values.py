@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -48,13 +48,22 @@ class Values(ABC):
 
     def encode(self, column: pa.Array) -> tuple[I64, Bools | None]:
         """The numbers of the values, without nulls, and where there are nulls; None for nowhere."""
+        if pt.is_dictionary(column.type) and column.dictionary.null_count:
+            column = column.dictionary_decode()
         if not column.null_count:
             return self._encode(column), None
         return self._encode(column.drop_null()), to_numpy(column.is_null())
 
+    has_checks: ClassVar[bool] = False
+    """Whether `check` may raise."""
+
+    def check(self, column: pa.Array) -> None:
+        """Raise SchemaMismatch where a value has no number."""
+        return
+
     @abstractmethod
     def _encode(self, column: pa.Array) -> I64:
-        """The numbers of values. REQUIRES: no nulls."""
+        """The numbers of values. REQUIRES: no nulls, and that `check` raises nothing."""
 
     def decode(self, keys: I64) -> pa.Array:
         """The values of numbers.
@@ -84,7 +93,7 @@ class Values(ABC):
         try:
             column = values if is_arrow else from_values(list(values), self.kind)
             return column if column.type == self.kind else column.cast(self.kind)
-        except (pa.ArrowException, TypeError, OverflowError) as why:
+        except (pa.ArrowException, TypeError, ValueError, OverflowError) as why:
             raise BadKey(f"{values!r} cannot be a value of type {self.kind}: {why}.") from why
 
     def _asked(self, column: pa.Array) -> I64:

@@ -14,6 +14,7 @@ One thread at a time uses a window.
 from __future__ import annotations
 
 import datetime as dt
+import operator
 import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal, Protocol
@@ -21,21 +22,21 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition, BadTime, MissingColumn
+from wavedex.errors import BadDefinition, BadTime, MissingColumn, WindowBroken, WindowBusy
 from wavedex.online import warmup
-from wavedex.online.archive import Archive, refill
+from wavedex.online.archive import Archive, check_index, refill
 from wavedex.online.askable import Askable
 from wavedex.online.attributes import Attribute
 from wavedex.online.contents import BasicWindow, Contents, Slide
 from wavedex.online.domain import Domain
-from wavedex.online.filling import Filling, Late
-from wavedex.online.identity import Streams
+from wavedex.online.filling import Filling, Late, Refused
+from wavedex.online.identity import Streams, check_batch
 from wavedex.online.indexes.split import Split
 from wavedex.online.intake import Intake, read_schema
 from wavedex.online.layout import BUCKETS, STORAGE_BUCKETS, fill, layout_of
-from wavedex.online.pace import CountPace, TimePace, pace_of
+from wavedex.online.pace import CountPace, Pace, TimePace, pace_of
 from wavedex.online.purging import ROWS, Purger, purging_of
-from wavedex.online.queries.query import Explanation, Query
+from wavedex.online.queries.query import Explanation, Query, check_query
 from wavedex.online.recovery import recover
 from wavedex.online.spill import Spill
 from wavedex.online.steps import shown
@@ -52,6 +53,7 @@ from wavedex.online.subscriptions import (
 )
 from wavedex.rows.arrow import to_arrow
 from wavedex.slots import from_ordinals
+from wavedex.slots.contract import ORDINAL_MAX
 
 Clock = Callable[[], dt.datetime]
 
@@ -104,6 +106,7 @@ class Window(Askable):
         late: Late = "error",
         disk: str | os.PathLike[str] | None = None,
         keep_up: bool | float = True,
+        shed: bool = False,
         clock: Clock = system_clock,
         timer: Timer = system_timer,
         seed: int = 0,
@@ -118,9 +121,10 @@ class Window(Askable):
         `disk` is a folder for the rows of complete basic windows, which are then not in memory; it
         has nothing to do with an archive, and nothing stays there (`wavedex.online.spill`).
 
-        With `keep_up` a window that goes by time does less where a basic window takes longer to
-        work on than to come (`wavedex.online.load`). A number is how many seconds one takes to
-        come, for a window that goes by rows.
+        With `keep_up` a window that goes by time asks its continuous queries less often where a
+        basic window takes longer to work on than to come (`wavedex.online.load`). A number is how
+        many seconds one takes to come, for a window that goes by rows. Where that is not enough and
+        with `shed`, only a sample of the rows is taken in, drawn from `seed`.
         """
         self.schema = read_schema(schema)
         if basic is None:
@@ -141,25 +145,30 @@ class Window(Askable):
             storage, index, ring, groups or {}, buckets, storage_buckets, pointers
         )
         self.layout.check(self.schema)
+        rule = purging_of(purge, self.pace)
+        pressure = pressure_of(keep_up, self.pace, basic, sheds=shed)
+        spill = None if disk is None else Spill(disk)
         self._clock = clock
         self._intake = Intake(self.schema)
         most = self.pace.rows * (self.pace.count + 1) if isinstance(self.pace, CountPace) else 0
-        spill = None if disk is None else Spill(disk)
         self._contents = Contents(self.schema, self.pace.count, most, spill)
         fill(self._contents, self.layout)
         if self._contents.attributes:
             warmup.begin()
         domains = [each.domain for each in self._contents.attributes.values()]
-        self._purger = Purger(purging_of(purge, self.pace), self.pace, domains)
+        self._purger = Purger(rule, self.pace, domains)
         self._filling = Filling(self._contents, self.pace, late, self._slid)
         self._watchers: list[Watcher] = []
+        self._archives: list[Archive] = []
+        self._is_busy = False
+        self._broken: BaseException | None = None
         self._schemas: dict[Any, pa.Schema] = {}
         self._keeping = {}
         self.streams = Streams()
         """The streams that feed it, and how far they have come."""
         self.archived_rows = 0
         """How many rows an archive had before the first that came."""
-        self.schedule = Schedule(pressure_of(keep_up, self.pace, basic), timer, seed)
+        self.schedule = Schedule(pressure, timer, seed, _lag(self.pace))
         """The continuous queries."""
 
     # -- rows come ---------------------------------------------------------------------------------
@@ -170,25 +179,25 @@ class Window(Askable):
         Rows are an Arrow batch or table, a data frame, a dictionary of columns, or one row as a
         dictionary. As batch `number` of a `stream` they are taken once, however often they come.
 
-        Raises SchemaMismatch, NullTimes, LateRows, StreamOutOfStep, and what an archive raises that
-        cannot take what it is owed. No row was taken then.
+        Raises SchemaMismatch, NullTimes, LateRows, StreamOutOfStep, WindowBusy, and what an archive
+        raises that cannot take these rows, or what it is owed. No row was taken then. Whatever else
+        goes wrong leaves the window in pieces: it raises WindowBroken from then on.
         """
+        self._check_whole()
+        self._check_idle()
         batch = self._intake.batch(rows)
-        for watcher in self._watchers:
-            if isinstance(watcher, Archive):
-                watcher.check()
-        if stream is None:
-            return self._take(self.schedule.sampling(batch))
-        if number is None:
-            raise BadDefinition(f"stream={stream!r} needs number=, which counts its batches.")
+        self._contents.check(batch)
+        for archive in self._archives:
+            archive.check(batch)
+        if stream is None and number is None:
+            return self._take(batch)
+        stream, number = check_batch(stream, number)
         if not self.streams.is_new(stream, number):
             return 0
         had = self.streams.skip(stream, batch.num_rows)
-        rest = self.schedule.sampling(batch.slice(had))
-        is_sampled = rest.num_rows < batch.num_rows - had
-        self.streams.begin(stream, number, self._arrived - had, is_sampled)
+        self.streams.begin(stream, number, self._arrived - had)
         try:
-            done = self._take(rest)
+            done = self._take(batch.slice(had))
         except BaseException:
             self.streams.refuse()
             raise
@@ -203,9 +212,10 @@ class Window(Askable):
         """
         if isinstance(self.pace, CountPace):
             raise BadTime("The window goes by rows, so time does not complete basic windows.")
+        self._check_whole()
+        self._check_idle()
         until = self._instant(self._clock() if now is None else now)
-        with self.schedule.working():
-            return self._filling.advance(until)
+        return self._work(self._filling.advance, until)
 
     def sink(self, stream: str = "spark") -> Callable[[Any, int], None]:
         """What `foreachBatch` of a Spark stream takes: each micro-batch is pushed, once."""
@@ -224,15 +234,20 @@ class Window(Askable):
         last answer is `latest` in any case. Raises BadDefinition.
         """
         check_interval(every, importance)
+        check_query(query)
         query.explain(self)  # Raises where the window cannot answer it.
-        subscription = Subscription(self, query, every, to, importance)
+        subscription = Subscription(self, query.for_subscriber(), every, to, importance)
         self.schedule.add(subscription)
         self._filling.goes_singly = True
         return subscription
 
     def ask(self, query: Query) -> Answer:
         """The answer of a query over what can be seen now."""
-        return said_of_sample(query.answer(self), self.schedule.sampled)
+        check_query(query)
+        schedule = self.schedule
+        if schedule.pressure is None:
+            return query.answer(self)
+        return said_of_sample(query.answer(self), schedule.sampled)
 
     def news(self, query: Query, basics: int) -> Answer:
         """What a subscriber to a query is handed who was told so many basic windows ago."""
@@ -240,6 +255,7 @@ class Window(Askable):
 
     def explain(self, query: Query) -> Explanation:
         """What an answer takes: its mode, what it is answered from, what would save work."""
+        check_query(query)
         return query.explain(self)
 
     def archive(self, index: Any, stream: str, *, every: int = 1, delay: object = None) -> Archive:
@@ -248,9 +264,28 @@ class Window(Askable):
         `delay` is that of the stream, for a window that counts rows: these may be in any order.
         Raises BadDefinition, Straddling, MissingColumn where the index does not fit.
         """
+        self._check_whole()
+        pressure = self.schedule.pressure
+        if pressure is not None and pressure.sheds:
+            raise BadDefinition(
+                "A window that may leave rows out is no source of an archive, which would lack "
+                "them. Make it with shed=False."
+            )
         archive = Archive(self, index, stream, every, delay)
         self.watch(archive)
+        self._archives.append(archive)
         return archive
+
+    def close(self) -> None:
+        """End archives, subscriptions and watchers, and let go of indexes that it shares."""
+        for archive in tuple(self._archives):
+            archive.close()
+        for subscription in self.schedule:
+            subscription.close()
+        self._watchers.clear()
+        for attribute in self._contents.attributes.values():
+            attribute.close()
+        self._broken = WindowBroken("it was closed")
 
     @classmethod
     def restore(
@@ -277,6 +312,7 @@ class Window(Askable):
         A window that counts rows is filled in the order of their times, so rows should come in that
         order. Raises BadDefinition where the index does not fit.
         """
+        check_index(index)
         window = cls(index.schema if schema is None else schema, **settings)
         if stream is None:
             if every != 1 or archive_delay is not None:
@@ -291,34 +327,74 @@ class Window(Askable):
 
     def _take(self, batch: pa.RecordBatch) -> int:
         schedule = self.schedule
-        is_measured = schedule.pressure is not None
-        self._filling.goes_singly = bool(self._watchers or schedule or is_measured)
-        if not is_measured:
-            return self._filling.take(batch, self._now)
-        with schedule.working():
-            return self._filling.take(batch, self._now)
+        has_pressure = schedule.pressure is not None
+        self._filling.goes_singly = bool(self._watchers or schedule or has_pressure)
+        kept = schedule.sampled_rows(batch.num_rows) if has_pressure else None
+        return self._work(self._filling.take, batch, self._now, kept)
+
+    def _work(self, call: Callable[..., int], *given: Any) -> int:
+        """Take rows or let time go on. Whatever fails in the midst leaves the window in pieces."""
+        self._is_busy = True
+        try:
+            if self.schedule.pressure is None:
+                return call(*given)
+            with self.schedule.working():
+                return call(*given)
+        except Refused:
+            raise
+        except BaseException as error:
+            self._broken = error
+            raise
+        finally:
+            self._is_busy = False
+
+    def _check_idle(self) -> None:
+        if self._is_busy:
+            raise WindowBusy(
+                "Somebody whom a window told of rows pushed others to it, in the midst of its own. "
+                "Put them into a queue, and push them when its push has returned."
+            )
+
+    def _check_whole(self) -> None:
+        if self._broken is not None:
+            raise WindowBroken(
+                f"The window is not whole: {type(self._broken).__name__}: {self._broken}. Make "
+                "another one, or fill it again with Window.restore."
+            )
 
     def _slid(self, slide: Slide) -> None:
         """A basic window became complete: tell everybody, and purge."""
-        for watcher in tuple(self._watchers):
-            watcher.slid(slide)
-        self._purger.slid(slide.came)
-        schedule = self.schedule
-        if schedule or schedule.pressure is not None:
-            schedule.slid(self.pace.count)
+        try:
+            for watcher in tuple(self._watchers):
+                watcher.slid(slide)
+            self._purger.slid(slide.came)
+            schedule = self.schedule
+            if schedule or schedule.pressure is not None:
+                schedule.slid(self.pace.count)
+        except Refused as error:
+            # Of another window, say: it is none of the rows that were pushed here.
+            self._broken = error
+            raise
 
     def _now(self) -> int:
-        return self._instant(self._clock())
+        """What time it is. A clock that is put back does not make rows late."""
+        now, seen = self._instant(self._clock()), self._filling.watermark
+        return now if seen is None else max(now, seen)
 
     def _instant(self, now: object) -> int:
         pace = self.pace
         assert isinstance(pace, TimePace)
         if pa.types.is_integer(pace.kind):
-            if not isinstance(now, int) or isinstance(now, bool):
-                raise BadTime(f"now={now!r}: the times of the window are whole numbers; give one.")
-            return now
-        start, _ = pace.slotting.bounds(now)
-        return 0 if start is None else start
+            is_whole = hasattr(now, "__index__") and not isinstance(now, bool)
+            if not is_whole or not abs(operator.index(now)) < ORDINAL_MAX // 2:  # type: ignore[arg-type]
+                raise BadTime(
+                    f"now={now!r}: the times of the window are whole numbers; give one below 2**62."
+                )
+            return operator.index(now)  # type: ignore[arg-type]
+        start, stop = pace.slotting.bounds(now, now)
+        if start is None or stop is None or start >= stop:
+            raise BadTime(f"now={now!r} is out of the reach of the times, {pace.kind}.")
+        return start
 
     @property
     def _arrived(self) -> int:
@@ -329,11 +405,16 @@ class Window(Askable):
 
     @property
     def contents(self) -> Contents:
-        """The rows and structures, for queries."""
+        """The rows and structures, for queries. Raises WindowBroken."""
+        self._check_whole()
         return self._contents
 
     def attribute(self, name: str) -> Attribute | None:
-        """An attribute with a structure; None for a plain column. Raises MissingColumn."""
+        """An attribute with a structure; None for a plain column.
+
+        Raises MissingColumn, WindowBroken.
+        """
+        self._check_whole()
         found = self._contents.attributes.get(name)
         if found is None and name not in self.schema.names:
             raise MissingColumn(
@@ -443,7 +524,10 @@ class Window(Askable):
         return iter(tuple(self._contents.circle))
 
     def watch(self, watcher: Watcher) -> None:
-        """Have somebody told of every basic window from now on."""
+        """Have somebody told of every basic window from now on, who must not raise.
+
+        `subscribe` is for those who may.
+        """
         self._watchers.append(watcher)
 
     @property
@@ -454,6 +538,7 @@ class Window(Askable):
     def unwatch(self, watcher: Watcher) -> None:
         """Tell somebody no more."""
         self._watchers.remove(watcher)
+        self._archives = [each for each in self._archives if each is not watcher]
 
     def check_column(self, name: str) -> str:
         """See that rows have values of a column, and return its name. Raises MissingColumn."""
@@ -471,10 +556,19 @@ class Window(Askable):
 
     def _attribute(self, name: str) -> Attribute:
         attribute = self._contents.attributes.get(name)
-        if attribute is None:
-            having = ", ".join(self._contents.attributes) or "none"
+        if attribute is None or attribute.index is None:
+            attributes = self._contents.attributes.items()
+            having = ", ".join(each for each, found in attributes if found.index) or "none"
             raise MissingColumn(
                 f"The window has no index on {name!r}; columns with one: {having}. Make it with "
                 f"index=[{name!r}]."
             )
         return attribute
+
+
+def _lag(pace: Pace) -> int:
+    """For how many basic windows rows may wait until theirs is complete, about."""
+    if isinstance(pace, CountPace):
+        return 1
+    width = pace.slotting.stop(0) - pace.slotting.start(0)
+    return 2 + pace.delay // max(width, 1)

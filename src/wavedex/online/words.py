@@ -12,12 +12,13 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
+from wavedex.errors import SchemaMismatch
 from wavedex.online.values import I64, Rekey, Values
 from wavedex.rows.arrow import from_values, to_arrow
 
@@ -38,6 +39,17 @@ class Words(Values):
         self._label_of: dict[Any, int] = {}
         self._word_of: dict[int, Any] = {}
         self._watchers: list[Rekey] = []
+
+    has_checks: ClassVar[bool] = True
+
+    def check(self, column: pa.Array) -> None:
+        try:
+            column.validate(full=True)
+        except pa.ArrowInvalid as error:
+            raise SchemaMismatch(
+                f"A column of type {self.kind} has what is no text: {error}. Declare it as binary, "
+                "or decode it before."
+            ) from error
 
     def _encode(self, column: pa.Array) -> I64:
         return self._labelled(column, self._label)

@@ -20,9 +20,9 @@ KINDS: dict[str, type[SetIndex]] = {
 """Each kind of index, by name."""
 
 
-def index_of(kind: str, *, buckets: int = BUCKETS, sides: int = 1) -> SetIndex:
-    """A new index of a kind, for so many windows; `buckets` is for those that have any."""
+def index_of(kind: str, *, buckets: int = BUCKETS) -> SetIndex:
+    """A new index of a kind; `buckets` is for those that have any."""
     if kind not in KINDS:
         raise BadDefinition(f"There is no index {kind!r}. There are: {', '.join(KINDS)}.")
     made = KINDS[kind]
-    return made(sides, buckets=buckets) if issubclass(made, HashIndex) else made(sides)
+    return made(buckets=buckets) if issubclass(made, HashIndex) else made()

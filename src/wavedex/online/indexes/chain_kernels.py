@@ -8,8 +8,6 @@ looked at are added.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -221,8 +219,3 @@ def rehash(nodes: I32, keys: I64, nexts: I32, previous: I32, heads: I32) -> None
     heads[:] = NIL
     for node in nodes:
         _link(node, NIL, keys[node] % len(heads), nexts, previous, heads)
-
-
-def kernels() -> tuple[Any, ...]:
-    """All of them that are called from elsewhere, to be compiled ahead."""
-    return (locate_sorted, locate_unsorted, find, merge, between, take_out, rehash)

@@ -31,10 +31,10 @@ class ChainIndex(SetIndex):
     is_sorted: ClassVar[bool] = True
     """Whether lists are sorted by value. If not, a new value is put at the head."""
 
-    def __init__(self, sides: int = 1, *, buckets: int) -> None:
+    def __init__(self, *, buckets: int) -> None:
         from wavedex.online.indexes import chain_kernels
 
-        super().__init__(sides)
+        super().__init__()
         self._kernels = chain_kernels
         if buckets < 1:
             raise BadDefinition(f"An index needs at least one bucket, not {buckets}.")

@@ -62,11 +62,11 @@ class SetIndex(ABC):
     is_split: ClassVar[bool] = False
     """Whether a value may have several nodes."""
 
-    def __init__(self, sides: int = 1) -> None:
+    def __init__(self) -> None:
         self.keys: I64 = np.zeros(ROOM_LEAST, np.int64)
         """The value of each node."""
-        self.counts: I64 = np.zeros((sides, ROOM_LEAST), np.int64)
-        """How often each value is in the window, side by side."""
+        self.counts: I64 = np.zeros((1, ROOM_LEAST), np.int64)
+        """How often each value is in the window, side by side; one that shares it adds a side."""
         self.steps: I64 = new_steps()
         """How many nodes were visited (`wavedex.online.steps`)."""
         self.lists_zeros = False

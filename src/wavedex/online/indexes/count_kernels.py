@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -18,8 +16,3 @@ def add(counts: I64, nodes: I32, amounts: I64) -> None:
     """Add amounts to the counts of nodes, which may come several times."""
     for pos in range(len(nodes)):
         counts[nodes[pos]] += amounts[pos]
-
-
-def kernels() -> tuple[Any, ...]:
-    """All of them, to be compiled ahead."""
-    return (add,)

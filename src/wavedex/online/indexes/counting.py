@@ -5,6 +5,11 @@ made when it is asked for, and made longer by merging in the values that came si
 see the same values again and again, and then nothing is to be done for it. So a histogram in order
 is one pass over the counts.
 
+Values that are taken out leave the table one by one, and the order when it is next asked for. Where
+many go at once the table is made anew.
+
+COST: a search looks at one or two places. Taking out a few values costs a few places each, and
+nothing more until the order is asked for: it is then looked through once, as an answer does anyway.
 It is ours; the structures of the paper are beside it.
 """
 
@@ -14,11 +19,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from wavedex.online.indexes.contract import I32, I64, NULL_NODE, SetIndex
+from wavedex.online.indexes.contract import I32, I64, NULL_NODE, Bools, SetIndex, plain
 from wavedex.online.steps import ANSWER, COUNT, PURGE, SEARCH
 
 _FILLED_MOST = 2
 """The table has at least so many places a node."""
+_SHARE = 8
+"""Where more than one in so many values go at once, a new table is made sooner."""
 
 
 class CountIndex(SetIndex):
@@ -26,15 +33,21 @@ class CountIndex(SetIndex):
 
     kind: ClassVar[str] = "counts"
 
-    def __init__(self, sides: int = 1) -> None:
+    def __init__(self) -> None:
         from wavedex.online.indexes import counting_kernels
 
-        super().__init__(sides)
+        super().__init__()
         self._kernels = counting_kernels
         self._spare: I32 = np.arange(self.room - 1, NULL_NODE, -1, dtype=np.int32)
         """Nodes that no value has; the next to be given away stands last."""
         self._fresh: I32 = np.zeros(self.room, np.int32)
         """Nodes that have a value and are not in the order yet."""
+        self._places: I32 = np.full(self.room, -1, np.int32)
+        """Where each node is among the fresh; -1 for others."""
+        self._is_over: Bools = np.zeros(self.room, np.bool_)
+        """Of each node, whether its value was taken out since the order was made."""
+        self._over = 0
+        """How many nodes of the order are over."""
         self._state: I64 = np.array([len(self._spare), 0], np.int64)
         """How many nodes are spare, and how many are fresh."""
         self._order: I32 = np.zeros(0, np.int32)
@@ -53,8 +66,8 @@ class CountIndex(SetIndex):
 
     def locate_into(self, keys: I64, nodes: I32) -> None:
         """Write the node of each value where it is wanted; one is made where there is none."""
-        self.steps[SEARCH] += len(keys)
         done = 0
+        visited = self.steps[SEARCH : SEARCH + 1]
         while True:
             done = self._kernels.locate_values(
                 keys,
@@ -64,7 +77,9 @@ class CountIndex(SetIndex):
                 self.keys,
                 self._spare,
                 self._fresh,
+                self._places,
                 self._state,
+                visited,
             )
             if done == len(keys):
                 return
@@ -72,8 +87,8 @@ class CountIndex(SetIndex):
 
     def find(self, keys: I64) -> I32:
         nodes = np.empty(len(keys), np.int32)
-        self.steps[SEARCH] += len(keys)
-        self._kernels.find_values(keys, nodes, self._table, self.keys)
+        visited = self.steps[SEARCH : SEARCH + 1]
+        self._kernels.find_values(keys, nodes, self._table, self.keys, visited)
         return nodes
 
     def in_order(self) -> I32:
@@ -121,17 +136,15 @@ class CountIndex(SetIndex):
         self._new_table()
 
     def _take_out(self, nodes: I32) -> None:
-        if not len(nodes):
-            return
-        dead = np.zeros(self.room, np.bool_)
-        dead[nodes] = True
-        order = self._in_order()
-        self._order = order[~dead[order]]
-        self._sorted = self.keys[self._order]
-        spare = int(self._state[0])
-        self._spare[spare : spare + len(nodes)] = nodes
-        self._state[0] += len(nodes)
-        self._new_table()
+        """COST: a few places a value; all of the table where more than an eighth of them go."""
+        nodes = plain(nodes, np.int32)
+        is_few = len(nodes) * _SHARE <= self.size
+        if is_few:
+            self._kernels.empty_places(nodes, self._table, self.keys)
+        lists = (self._spare, self._fresh, self._places, self._is_over, self._state)
+        self._over += self._kernels.give_up(nodes, *lists)
+        if not is_few:
+            self._new_table()
 
     def _scanned(self) -> I32:
         nodes = self._used()
@@ -140,9 +153,19 @@ class CountIndex(SetIndex):
 
     def _used(self) -> I32:
         """The nodes of all values."""
+        self._leave_order()
         return np.concatenate([self._order, self._fresh[: self._state[1]]])
 
+    def _leave_order(self) -> None:
+        """Take the nodes that are over out of the order, in which they may have been given anew."""
+        if self._over:
+            kept = ~self._is_over[self._order]
+            self._order, self._sorted = self._order[kept], self._sorted[kept]
+            self._is_over[:] = False
+            self._over = 0
+
     def _in_order(self) -> I32:
+        self._leave_order()
         fresh = int(self._state[1])
         if fresh:
             added = self._fresh[:fresh]
@@ -150,6 +173,7 @@ class CountIndex(SetIndex):
             merged = np.empty(len(self._order) + fresh, np.int32)
             self._kernels.merge_order(self._order, added, merged, self.keys)
             self._order, self._state[1] = merged, 0
+            self._places[added] = -1
             self._sorted = self.keys[merged]
         return self._order
 
@@ -159,6 +183,8 @@ class CountIndex(SetIndex):
         self.keys = np.concatenate([self.keys, np.zeros(room, np.int64)])
         self.counts = np.concatenate([self.counts, np.zeros_like(self.counts)], axis=1)
         self._fresh = np.concatenate([self._fresh, np.zeros(room, np.int32)])
+        self._places = np.concatenate([self._places, np.full(room, -1, np.int32)])
+        self._is_over = np.concatenate([self._is_over, np.zeros(room, np.bool_)])
         self._spare = np.zeros(2 * room, np.int32)
         self._spare[:room] = np.arange(2 * room - 1, room - 1, -1)
         self._state[0] = room

@@ -21,8 +21,8 @@ class HashIndex(ChainIndex):
 
     kind = "hash"
 
-    def __init__(self, sides: int = 1, *, buckets: int = BUCKETS) -> None:
-        super().__init__(sides, buckets=buckets)
+    def __init__(self, *, buckets: int = BUCKETS) -> None:
+        super().__init__(buckets=buckets)
 
 
 class UnsortedHashIndex(HashIndex):

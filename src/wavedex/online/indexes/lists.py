@@ -14,5 +14,5 @@ class ListIndex(ChainIndex):
 
     kind = "list"
 
-    def __init__(self, sides: int = 1) -> None:
-        super().__init__(sides, buckets=1)
+    def __init__(self) -> None:
+        super().__init__(buckets=1)

@@ -1,6 +1,6 @@
 """An index that is split as a wave: sub-indexes, of which the newest takes what comes (003, 5.6).
 
-New values are looked for in one sub-index, which is a part as large as one index of all would be.
+New values are looked for in one sub-index, which is a fraction of the size of a single index.
 Each sub-index takes the values of a few basic windows, one after the other. When the next turn is
 its own again, all of these have left: it is thrown away and begins anew, and no value has to be
 looked for to be taken out. So insertion is cheaper, and a value may have a node in each sub-index.
@@ -47,7 +47,7 @@ class SplitIndex(SetIndex):
 
     def __init__(self, made: list[SetIndex], basics: int) -> None:
         """Split an index over `made`, for a window of so many basic windows."""
-        super().__init__(1)
+        super().__init__()
         self._parts = made
         self._each = -(-basics // (len(made) - 1))
         """The basic windows of a sub-index. Those of all others are at least the window."""

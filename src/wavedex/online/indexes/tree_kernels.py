@@ -9,8 +9,6 @@ number, to which the nodes whose value was looked at are added.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -202,8 +200,3 @@ def take_out(nodes: I32, links: I32, state: I64) -> None:
         links[node, LEFT], links[node, RIGHT], links[node, HEIGHT] = state[FREE], NIL, 0
         state[FREE] = node
         state[SIZE] -= 1
-
-
-def kernels() -> tuple[Any, ...]:
-    """All of them that are called from elsewhere, to be compiled ahead."""
-    return (locate, find, between, take_out)

@@ -27,10 +27,10 @@ class TreeIndex(SetIndex):
 
     kind = "tree"
 
-    def __init__(self, sides: int = 1) -> None:
+    def __init__(self) -> None:
         from wavedex.online.indexes import tree_kernels
 
-        super().__init__(sides)
+        super().__init__()
         self._kernels = tree_kernels
         self._links: I32 = np.zeros((ROOM_LEAST, 4), np.int32)
         self._state: I64 = np.array([1, 0, 0, 0], np.int64)

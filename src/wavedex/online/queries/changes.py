@@ -7,8 +7,9 @@ the end of the newest basic window, or the number of rows up to it where a windo
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -89,17 +90,24 @@ class Collected:
         self._batches.append(pa.RecordBatch.from_arrays(columns, schema=self._schema))
 
 
+_SUBSCRIBERS = itertools.count()
+
+
 @dataclass(frozen=True)
 class Changes(Query):
     """The rows that came and that went since this was asked last, from `keep` on.
 
-    Each reader has changes of its own: whoever asks by the same name takes them from another.
+    Each reader has changes of its own, each subscriber without a name too. Whoever asks by the same
+    name takes them from another.
     """
 
     reader: str = ""
 
     mode = 2
     incremental = "yes"
+
+    def for_subscriber(self) -> Changes:
+        return self if self.reader else replace(self, reader=f"subscriber {next(_SUBSCRIBERS)}")
 
     def keep(self, window: Window) -> Callable[[], None]:
         return window.keep(("changes", self.reader), lambda: Collected(window))

@@ -77,6 +77,15 @@ def access(window: Window, name: str) -> Access | None:
     return None
 
 
+def ring_would(window: Window, name: str, what: str) -> str | None:
+    """What a ring on an attribute would do, where it may have one; None where it may not."""
+    attribute = window.attribute(name)
+    index = None if attribute is None else attribute.index
+    if index is not None and (index.is_split or index.kind == "group"):
+        return None
+    return f"ring=[{name!r}] would {what}"
+
+
 def newest_rows(window: Window, basics: int = 1) -> tuple[int, int]:
     """The first row of the newest basic windows, and one past their last."""
     circle = list(window.contents.circle)[-basics:]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pyarrow as pa
 
 from wavedex.online.indexes.contract import NO_NODE
-from wavedex.online.queries.columns import newest_rows
+from wavedex.online.queries.columns import newest_rows, ring_would
 from wavedex.online.queries.kept_joins import KeptJoin
 from wavedex.online.queries.pairing import Pairing, Side, Span, far_nodes, matched
 from wavedex.online.queries.query import Explanation, Query
@@ -123,6 +123,7 @@ def _explain(query: Query, near: Side, span: Span, far: Side, said: str) -> Expl
         said_uses = f"{uses}, asked for each row of the other side"
         return Explanation(said, query.mode, query.incremental, said_uses, rows + results)
     uses = "the rows of both, the smaller side sorted"
-    would = f"ring=[{far.on!r}] would lead to the rows of each value, without a look at the others"
+    what = "lead to the rows of each value, without a look at the others"
+    would = ring_would(far.window, far.on, what)
     looked = rows + len(far.window)
     return Explanation(said, query.mode, query.incremental, uses, looked, would)

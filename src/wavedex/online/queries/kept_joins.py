@@ -1,9 +1,9 @@
 """The join of two windows, kept as they slide (003, Section 4.1, mode 4).
 
-A result belongs to the row of its two that could be seen later: it was found when the basic window
-of that came. So results come in *pieces*, one for each basic window of either side. In a piece they
-stand by the basic windows of the other side, the oldest first. Then nothing is looked for when rows
-leave:
+A result belongs to whichever of its two rows could be seen later: it was found when the basic
+window of that row came. So results come in *pieces*, one for each basic window of either side. In a
+piece they stand by the basic windows of the other side, the oldest first. Then nothing is looked
+for when rows leave:
 
 - A basic window that leaves takes its own piece with it.
 - In the pieces of the other side, its results stand in front. They are left out when the result is

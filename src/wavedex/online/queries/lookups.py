@@ -23,6 +23,7 @@ from wavedex.online.queries.columns import (
     is_text,
     keys_of_rows,
     plain_text,
+    ring_would,
 )
 from wavedex.online.queries.query import Explanation, Query
 from wavedex.online.values import values_of
@@ -169,7 +170,7 @@ class Ordered(_Rows):
             looked = found.index.size + rows
             return Explanation(said, self.mode, self.incremental, _by_ring(found), looked)
         uses = f"all rows, sorted by {self.name!r}"
-        would = f"ring=[{self.name!r}] would give them in order without a sort"
+        would = ring_would(window, self.name, "give them in order without a sort")
         return Explanation(said, self.mode, self.incremental, uses, rows, would)
 
 
@@ -237,5 +238,5 @@ def _explain_scan(query: _Rows, window: Window, found: Access | None, said: str)
         uses = f"the column {name!r} of all rows"
     else:
         uses = f"the pointers of all rows to the index {found.index.kind!r} on {name!r}"
-    would = f"ring=[{name!r}] would lead to the rows of a value, without a look at the others"
+    would = ring_would(window, name, "lead to the rows of a value, without a look at the others")
     return Explanation(said, query.mode, query.incremental, uses, rows, would)

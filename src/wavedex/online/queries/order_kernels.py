@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -66,8 +64,3 @@ def replace_sorted(keys: I64, count: int, came: I64, left: I64, target: I64) -> 
     for each in range(run):
         target[place + each] = keys[i + each]
     return place + run
-
-
-def kernels() -> tuple[Any, ...]:
-    """All of them, to be compiled ahead."""
-    return (_first_from, replace_sorted)

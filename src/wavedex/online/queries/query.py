@@ -14,6 +14,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import pyarrow as pa
 
+from wavedex.errors import BadQuery
+
 if TYPE_CHECKING:
     from wavedex.online.window import Window
 
@@ -85,3 +87,15 @@ class Query(ABC):
     def keep(self, window: Window) -> Callable[[], None]:
         """Have the window keep what makes the next answers cheap. Returns what ends it."""
         return lambda: None
+
+    def for_subscriber(self) -> Query:
+        """The query as a subscriber of its own asks it."""
+        return self
+
+
+def check_query(query: object) -> None:
+    """Raise BadQuery where something is no query."""
+    if not isinstance(query, Query):
+        raise BadQuery(
+            f"{query!r} is no query. Give one of wavedex.online.queries, such as Histogram('src')."
+        )

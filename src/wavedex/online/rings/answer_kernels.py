@@ -1,7 +1,7 @@
 """The loops of rings that are walked, to answer: which rows a value has.
 
-A ring is followed by its links, as `wavedex.online.rings.kernels` tells. These loops change nothing
-but what they return.
+A ring is followed by its links, as `wavedex.online.rings.kernels` tells, or by arrival numbers.
+These loops change nothing but what they return.
 """
 
 from __future__ import annotations
@@ -84,3 +84,30 @@ def rows_backward(
             stale += 1
         counts[which] = size - start
     return counts, found[:size], size + stale
+
+
+@kernel
+def rows_by_number(
+    nodes: I32, newest: I64, before: I64, shown: int, oldest: int
+) -> tuple[I64, I64, int]:
+    """The same of numbered rings, with the rows that were visited and cannot be seen yet.
+
+    The row at which a walk ends is told by its number, without a look at it.
+    """
+    mask = len(before) - 1
+    counts = np.zeros(len(nodes), np.int64)
+    found, size, unseen = np.empty(ROOM_LEAST, np.int64), 0, 0
+    for which in range(len(nodes)):
+        start = size
+        row = newest[nodes[which]]
+        while row >= shown:
+            row = before[row & mask]
+            unseen += 1
+        while row >= oldest:
+            if size == len(found):
+                found = _twice_as_long(found)
+            found[size] = row
+            size += 1
+            row = before[row & mask]
+        counts[which] = size - start
+    return counts, found[:size], size + unseen

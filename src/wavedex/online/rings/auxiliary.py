@@ -2,13 +2,13 @@
 
 The auxiliary index lists the values of the newest basic window in the order in which they first
 came, with the newest row of each. A row looks its value up there. Only the first row of a value
-walks the ring proper; the next ones are linked with the row that the auxiliary index points at,
-which visits no other row. When the basic window is complete, the ends of its rings are at hand, one
-for each of its values, and the list begins anew.
+searches the index proper and walks the ring proper; the next ones are linked with the row that the
+auxiliary index points at, which visits no other row. When the basic window is complete, the ends of
+its rings are at hand, one for each of its values, and the list begins anew.
 
 Rings are those of the simple ring, and rows leave them in the same way, each by a walk. With d of D
-values in a basic window of N / b rows this costs d at most to look a row up, and N / D for its
-deletion; N / D more for the first row of each value.
+values in a basic window of b rows, of N in all, this costs d at most to look a row up, and N / D
+for its deletion; a search and N / D more for the first row of each value.
 """
 
 from __future__ import annotations

@@ -50,6 +50,15 @@ class Ring(ABC):
         self.linked = 0
         """One past the last row that is linked."""
 
+    @property
+    def met(self) -> I32 | None:
+        """The nodes of the newest basic window in the order in which they first came.
+
+        A value that is among them is not looked for in the index any more. None for a ring that has
+        no index of its own for them.
+        """
+        return None
+
     @abstractmethod
     def link(self, nodes: I32) -> None:
         """Link the rows that arrive next; `nodes` has the node of each.
@@ -78,7 +87,10 @@ class Ring(ABC):
 
     @abstractmethod
     def grow(self, capacity: int) -> None:
-        """Make room for so many rows, a larger power of two."""
+        """Make room for so many rows, a power of two. More room than that may be kept.
+
+        REQUIRES: there is room for the rows from `oldest` up to `linked`. Raises TooLarge.
+        """
 
     @property
     @abstractmethod

@@ -4,7 +4,8 @@ Each row remembers the arrival number of the row of its value that came before i
 that of its newest row. A walk from there ends at the first number that is smaller than that of the
 oldest row in the window: no link has to be cut when rows leave, no ring has to be followed, and no
 dirty bit to be looked at. A row that cannot be seen yet has a number that is too large, and is
-stepped over. So rows that leave change one number, whatever the rings are like.
+stepped over. So rows that leave change one number, whatever the rings are like; and to link a row
+visits no other.
 
 It is ours; those of the paper are beside it. A link takes 8 bytes a row.
 """
@@ -18,7 +19,7 @@ import numpy as np
 from wavedex.online.indexes.contract import SetIndex
 from wavedex.online.rings.contract import I32, I64, NO_ROW, Ring
 from wavedex.online.rows import grown_circular
-from wavedex.online.steps import ANSWER, LINK
+from wavedex.online.steps import ANSWER
 
 
 class NumberedRing(Ring):
@@ -28,10 +29,11 @@ class NumberedRing(Ring):
     takes_several: ClassVar[bool] = True
 
     def __init__(self, index: SetIndex, capacity: int) -> None:
-        from wavedex.online.rings import numbered_kernels
+        from wavedex.online.rings import answer_kernels, numbered_kernels
 
         super().__init__(index, capacity)
         self._kernels = numbered_kernels
+        self._answer_kernels = answer_kernels
         self._newest: I64 = np.full(index.room, NO_ROW, np.int64)
         """The newest row of each node."""
         self._before: I64 = np.full(capacity, NO_ROW, np.int64)
@@ -41,7 +43,6 @@ class NumberedRing(Ring):
         self._follow_index()
         self._kernels.link_rows(nodes, self.linked, self._newest, self._before)
         self.linked += len(nodes)
-        self.index.steps[LINK] += len(nodes)
 
     def slide(self, shown: int, oldest: int) -> None:
         self.shown, self.oldest = shown, oldest
@@ -49,9 +50,8 @@ class NumberedRing(Ring):
     def rows_of(self, nodes: I32) -> tuple[I64, I64]:
         self._follow_index()
         span = self._newest, self._before, self.shown, self.oldest
-        counts = np.empty(len(nodes), np.int64)
-        rows = np.empty(self._kernels.count_of(nodes, counts, *span), np.int64)
-        self.index.steps[ANSWER] += self._kernels.rows_of(nodes, rows, *span)
+        counts, rows, visited = self._answer_kernels.rows_by_number(nodes, *span)
+        self.index.steps[ANSWER] += visited
         return counts, rows
 
     def forget(self, nodes: I32) -> None:

@@ -15,6 +15,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from wavedex.errors import TooLarge
 from wavedex.online.indexes.contract import SetIndex
 from wavedex.online.rings.contract import I32, I64, Ring
 from wavedex.online.rings.kernels import COUNT, NOWHERE, TOP, Local, Pool
@@ -33,8 +34,7 @@ class PooledRing(Ring):
 
     def __init__(self, index: SetIndex, capacity: int) -> None:
         super().__init__(index, capacity)
-        assert 0 < capacity <= CAPACITY_MAX, capacity
-        assert capacity & (capacity - 1) == 0, capacity
+        check_capacity(capacity)
         no_rows, free = np.zeros(0, np.int32), np.array([NOWHERE, 0])
         empty = Pool(np.zeros(0, np.int64), no_rows, np.full(capacity, NOWHERE, np.int32), free)
         self.pool = with_positions(empty, capacity)
@@ -61,8 +61,9 @@ class PooledRing(Ring):
         """Do nothing: rows that cannot be seen have left their rings, and nodes know no others."""
 
     def grow(self, capacity: int) -> None:
-        assert self.capacity < capacity <= CAPACITY_MAX, capacity
-        assert capacity & (capacity - 1) == 0, capacity
+        check_capacity(capacity)
+        if capacity <= self.capacity:
+            return  # A pool is not made smaller: its rows stand anywhere.
         places = np.full(capacity, NOWHERE, np.int32)
         rows = np.arange(self.oldest, self.linked)
         places[rows & (capacity - 1)] = self.pool.places[rows & (self.capacity - 1)]
@@ -91,12 +92,19 @@ class PooledRing(Ring):
 
 
 class LocalRing(PooledRing):
-    """Rings with an auxiliary index of the newest basic window (003, Section 6.2)."""
+    """Rings with an auxiliary index of the newest basic window (003, Section 6.2).
+
+    The index proper is searched for the first row of each of its values only (`met`).
+    """
 
     def __init__(self, index: SetIndex, capacity: int) -> None:
         super().__init__(index, capacity)
         nodes = np.zeros(LOCAL_LEAST, np.int32)
         self.local = Local(nodes, nodes.copy(), np.zeros(1, np.int64))
+
+    @property
+    def met(self) -> I32:
+        return self.local.nodes[: int(self.local.size[0])]
 
     @property
     def nbytes(self) -> int:
@@ -117,6 +125,18 @@ class LocalRing(PooledRing):
         ends[self.local.nodes[:size]] = self.local.newest[:size]
         self.local.size[0] = 0
         self.index.steps[SHOW] += size
+
+
+def check_capacity(capacity: int) -> None:
+    """Raise TooLarge for more rows than can be told apart."""
+    assert capacity > 0, capacity
+    assert capacity & (capacity - 1) == 0, capacity
+    if capacity > CAPACITY_MAX:
+        raise TooLarge(
+            f"Rings that are walked link {CAPACITY_MAX:,} rows at most, of the window and of the "
+            f"basic window that fills up, and room for {capacity:,} is needed. Make the window "
+            "shorter, or give it the ring 'numbered'."
+        )
 
 
 def with_positions(pool: Pool, count: int) -> Pool:

@@ -14,5 +14,5 @@ class AggrStorage(ChainStorage):
 
     kind = "aggr"
 
-    def __init__(self, index: SetIndex | None, *, eager: bool = True, side: int = 0) -> None:
-        super().__init__(index, buckets=1, eager=eager, side=side)
+    def __init__(self, index: SetIndex | None, *, eager: bool = True) -> None:
+        super().__init__(index, buckets=1, eager=eager)

@@ -19,17 +19,12 @@ KINDS: dict[str, type[Storage]] = {
 
 
 def storage_of(
-    kind: str,
-    index: SetIndex | None,
-    *,
-    buckets: int = BUCKETS,
-    eager: bool = True,
-    side: int = 0,
+    kind: str, index: SetIndex | None, *, buckets: int = BUCKETS, eager: bool = True
 ) -> Storage:
     """A new storage of a kind. `buckets` is for the kind that has any."""
     if kind not in KINDS:
-        raise BadDefinition(f"There is no storage {kind!r}. There are: {', '.join(KINDS)}.")
+        raise BadDefinition(f"There is no storage {kind!r}. There are: list, {', '.join(KINDS)}.")
     made = KINDS[kind]
     if issubclass(made, HashStorage):
-        return made(index, buckets=buckets, eager=eager, side=side)
-    return made(index, eager=eager, side=side)
+        return made(index, buckets=buckets, eager=eager)
+    return made(index, eager=eager)

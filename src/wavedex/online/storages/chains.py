@@ -42,10 +42,8 @@ class Piece(NamedTuple):
 class ChainStorage(Storage):
     """Pieces that are sorted linked lists while they fill up, and compact after."""
 
-    def __init__(
-        self, index: SetIndex | None, *, buckets: int, eager: bool = True, side: int = 0
-    ) -> None:
-        super().__init__(index, eager=eager, side=side)
+    def __init__(self, index: SetIndex | None, *, buckets: int, eager: bool = True) -> None:
+        super().__init__(index, eager=eager)
         self._domain: SetIndex | None = index
         """The index at whose nodes pieces point, if they do."""
         self._newest = Newest(buckets)

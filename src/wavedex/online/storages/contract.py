@@ -33,15 +33,16 @@ class Storage(ABC):
     kind: ClassVar[str]
     """What it is called in `storage=`."""
 
-    def __init__(self, index: SetIndex | None, *, eager: bool = True, side: int = 0) -> None:
-        """Point at the nodes of an index, if there is one; its counts of one side are kept.
+    def __init__(self, index: SetIndex | None, *, eager: bool = True) -> None:
+        """Point at the nodes of an index, if there is one.
 
         With `eager` pointers are made as values come, else when the basic window is complete. Steps
         are counted with those of the index.
         """
         self.index = index
         self.eager = eager
-        self.side = side
+        self.side = 0
+        """The side of the index on which it counts."""
         self.steps: I64 = new_steps() if index is None else index.steps
 
     @abstractmethod

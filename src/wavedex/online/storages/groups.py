@@ -4,7 +4,7 @@ With a G-INDEX there is no domain storage: pieces keep the numbers of their grou
 newest piece and the oldest make one sorted list of changes, which is merged with the index (Section
 5.4). Another index is pointed at, as by AGGR.
 
-COST: a row visits up to all groups. A slide visits each node of the index once.
+COST: a row visits up to all groups. A slide visits each node of two pieces and of the index once.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 
 from wavedex.online.indexes.contract import SetIndex
 from wavedex.online.indexes.groups import GroupIndex
+from wavedex.online.steps import STORE
 from wavedex.online.storages.aggregates import AggrStorage
 from wavedex.online.storages.chains import Piece
 
@@ -25,8 +26,8 @@ class GroupStorage(AggrStorage):
 
     kind = "group"
 
-    def __init__(self, index: SetIndex | None, *, eager: bool = True, side: int = 0) -> None:
-        super().__init__(index, eager=eager, side=side)
+    def __init__(self, index: SetIndex | None, *, eager: bool = True) -> None:
+        super().__init__(index, eager=eager)
         if isinstance(index, GroupIndex):
             self._domain = None
 
@@ -35,6 +36,7 @@ class GroupStorage(AggrStorage):
             super()._count(newest, oldest)
             return
         comes, goes = newest or _NONE, oldest or _NONE
+        self.steps[STORE] += len(comes.keys) + len(goes.keys)
         groups, places = np.unique(np.concatenate([comes.keys, goes.keys]), return_inverse=True)
         amounts = np.zeros(len(groups), np.int64)
         np.add.at(amounts, places, np.concatenate([comes.counts, -goes.counts]))

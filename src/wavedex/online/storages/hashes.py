@@ -21,11 +21,6 @@ class HashStorage(ChainStorage):
     kind = "hash"
 
     def __init__(
-        self,
-        index: SetIndex | None,
-        *,
-        buckets: int = BUCKETS,
-        eager: bool = True,
-        side: int = 0,
+        self, index: SetIndex | None, *, buckets: int = BUCKETS, eager: bool = True
     ) -> None:
-        super().__init__(index, buckets=buckets, eager=eager, side=side)
+        super().__init__(index, buckets=buckets, eager=eager)

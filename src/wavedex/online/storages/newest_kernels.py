@@ -7,8 +7,6 @@ included. `visited` is one number, to which the nodes whose value was looked at 
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 import numpy.typing as npt
 
@@ -81,8 +79,3 @@ def rehash(places: I32, keys: I64, nexts: I32, heads: I32) -> None:
         bucket = keys[place] % len(heads)
         nexts[place] = heads[bucket]
         heads[bucket] = place
-
-
-def kernels() -> tuple[Any, ...]:
-    """All of them, to be compiled ahead."""
-    return (enter, listed, rehash)
