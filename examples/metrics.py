@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import argparse
 import datetime as dt
+import os
 import sys
 import tempfile
 from collections.abc import Callable
@@ -116,7 +117,9 @@ def stream_days(folder: str, days: int = 3, rows: int = 1_000) -> list[dict[str,
     arriving = Path(folder, "arriving")
     arriving.mkdir()
     for day in range(days):
-        pq.write_table(sales(day, rows), arriving / f"{day}.parquet")
+        path = arriving / f"{day}.parquet"
+        pq.write_table(sales(day, rows), path)
+        os.utime(path, (1_700_000_000 + day,) * 2)  # Spark reads files in the order of their times.
     spark = wxs.session()
     idx = create(folder)
     read, kept = Read(), {}

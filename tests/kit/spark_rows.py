@@ -74,11 +74,17 @@ class Source:
         self.sent = 0
 
     def send(self, table: pa.Table) -> None:
-        """Put a file there, a second younger than the one before: Spark sorts them by time."""
+        """Put a file there, a second younger than the one before: Spark sorts them by time.
+
+        It appears whole and with its time: once a stream has seen a file of today, it passes over
+        those that are a week older.
+        """
         self.sent += 1
         path = self.folder / f"{self.sent:03d}.parquet"
-        pq.write_table(table, path)
-        os.utime(path, (1_700_000_000 + self.sent,) * 2)
+        hidden = self.folder / f".{path.name}"
+        pq.write_table(table, hidden)
+        os.utime(hidden, (1_700_000_000 + self.sent,) * 2)
+        hidden.rename(path)
 
     def stream(self, spark: SparkSession, ddl: str = "k bigint, t bigint, v string") -> DataFrame:
         """The rows of all files, one after the other."""
