@@ -1,0 +1,110 @@
+"""Who is alive: which additions and removals are possible, and a place for each id while it lives.
+
+An id keeps its place, its *entry*, for as long as it is alive. Methods that must find the record of
+an id that is removed keep its place in their pages under that entry: the paper's hashing of ids to
+pages (Section 3.1), which is in memory and not counted.
+
+A table of open addressing leads from ids to entries. Nobody is told of changes of which one is not
+possible: what was taken in of them is undone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wavedex.temporal.changes import I8, I32, I64
+from wavedex.temporal.growing import Growing
+
+COUNT, FREE = 0, 1
+"""Places in `tally`: how many entries were ever given out, and how many of them are free."""
+
+
+class Alive:
+    """The ids that are alive, and their entries."""
+
+    def __init__(self) -> None:
+        self._table: I32 = np.full(16, -1, np.int32)
+        self._ids = Growing(np.int64)
+        self._free = Growing(np.int32)
+        self._tally: I64 = np.zeros(2, np.int64)
+
+    def __len__(self) -> int:
+        return int(self._tally[COUNT] - self._tally[FREE])
+
+    @property
+    def entries(self) -> int:
+        """How many entries were ever given out."""
+        return int(self._tally[COUNT])
+
+    @property
+    def ids(self) -> I64:
+        """The ids that are alive, in no order."""
+        used = self._ids.room[: self.entries]
+        return used[
+            np.isin(np.arange(len(used)), self._free.room[: self._tally[FREE]], invert=True)
+        ]
+
+    def reserve(self, count: int) -> None:
+        """Have room for so many more."""
+        count = int(count)
+        needed = self.entries + count
+        self._ids.reserve(needed)
+        self._free.reserve(needed)
+        if 2 * (len(self) + count) > len(self._table):
+            self._rehash(1 << (4 * (len(self) + count)).bit_length())
+
+    def take(self, ids: I64, signs: I8) -> tuple[I32, int]:
+        """Take changes in, and return the entry of each id and -1.
+
+        Where one is not possible, nothing has changed, and its place is returned in place of -1.
+        REQUIRES: there is room.
+        """
+        from wavedex.temporal.alive_kernels import take
+
+        entries = np.empty(len(ids), np.int32)
+        bad = take(ids, signs, self._table, self._ids.room, self._free.room, self._tally, entries)
+        return entries, int(bad)
+
+    def entry_of(self, oid: int) -> int:
+        """The entry of an id; -1 where it is not alive."""
+        from wavedex.temporal.alive_kernels import entry_of
+
+        return int(entry_of(self._table, self._ids.room, oid))
+
+    def _rehash(self, size: int) -> None:
+        from wavedex.temporal.alive_kernels import fill
+
+        self._table = np.full(size, -1, np.int32)
+        ids, free = self._ids.room[: self.entries], self._free.room[: self._tally[FREE]]
+        is_free = np.zeros(self.entries, np.bool_)
+        is_free[free] = True
+        fill(self._table, ids, is_free)
+
+    @property
+    def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
+        """All that is kept."""
+        return {
+            "alive_table": self._table,
+            "alive_ids": self._ids.room[: self.entries],
+            "alive_free": self._free.room[: self._tally[FREE]],
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Be as another was."""
+        self._table = arrays["alive_table"]
+        self._ids.restore(arrays["alive_ids"])
+        self._free.restore(arrays["alive_free"])
+        self._tally = np.array([len(arrays["alive_ids"]), len(arrays["alive_free"])])
+
+    def findings(self) -> Iterator[str]:
+        """What is wrong with the table, in sentences."""
+        ids = self.ids
+        if len(np.unique(ids)) != len(ids):
+            yield "an id is alive twice"
+        lost = sum(self.entry_of(oid) < 0 for oid in ids.tolist())
+        if lost:
+            yield f"{lost} ids that are alive cannot be found"

@@ -1,0 +1,1 @@
+"""Hashing of the ids that are alive, whose evolution the partially persistent methods keep."""

@@ -1,0 +1,1 @@
+"""Ways to keep the history of a set, a method a module."""
