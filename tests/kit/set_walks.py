@@ -59,7 +59,8 @@ class Walk:
     def check(self, queries: int = 200) -> None:
         """Hold every kind of answer to the oracle."""
         method, members = self.method, self.members
-        assert [*method.findings()] == []
+        findings = [*method.findings()]
+        assert findings == []
         ids = self.rng.choice(self.universe, queries)
         versions = self.rng.integers(-1, self.version + 3, queries).astype(np.int32)
         asked = [*zip(ids.tolist(), versions.tolist(), strict=True)]

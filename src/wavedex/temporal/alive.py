@@ -52,7 +52,6 @@ class Alive:
         """Have room for so many more."""
         count = int(count)
         needed = self.entries + count
-        self._ids.count, self._free.count = self.entries, int(self._tally[FREE])
         self._ids.reserve(needed)
         self._free.reserve(needed)
         if 2 * (len(self) + count) > len(self._table):

@@ -41,5 +41,5 @@ class Growing:
             return
         size = max(count, 2 * len(self.room), ROOM_MIN)
         larger = np.full((size, *self.room.shape[1:]), self._fill, self.room.dtype)
-        larger[: self.count] = self.used
+        larger[: len(self.room)] = self.room
         self.room = larger

@@ -1,0 +1,61 @@
+"""The hashings that there are, and what can be set of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from wavedex.errors import BadDefinition
+from wavedex.temporal.hashing.contract import Hashing
+
+HASHINGS = ("linear",)
+
+
+@dataclass(frozen=True)
+class HashingSettings:
+    """How what is alive is hashed."""
+
+    hashing: str = "linear"
+    """Which hashing it is."""
+    buckets: int = 10
+    """M: how many buckets there are at first, and at least."""
+    low: float = 0.1
+    """f: buckets are merged where the load is below it."""
+    high: float = 0.2
+    """g: a bucket is split where the load is above it."""
+    splits: str = "controlled"
+    """`controlled` by the load, or `uncontrolled`: whenever a bucket overflows."""
+    mixed: int = 1
+    """1 where ids are spread before they are hashed, 0 where they are taken as they are."""
+
+    def __post_init__(self) -> None:
+        _check_name("hashing", self.hashing, HASHINGS)
+        _check_name("splits", self.splits, ("controlled", "uncontrolled"))
+        if self.buckets < 1 or self.buckets != int(self.buckets):
+            raise BadDefinition(
+                f"buckets={self.buckets!r} is no number of buckets. Give 1 or more."
+            )
+        if not 0 <= self.low <= self.high or not self.high > 0:
+            raise BadDefinition(
+                f"low={self.low!r} and high={self.high!r} are no bounds of a load. Give numbers "
+                "from 0 on, the lower one first, such as 0.1 and 0.2."
+            )
+
+
+def hashing_of(settings: HashingSettings, records: int) -> Hashing:
+    """An empty hashing, of pages of so many records."""
+    from wavedex.temporal.hashing.linear import LinearHashing
+
+    return LinearHashing(
+        settings.buckets,
+        records,
+        settings.low,
+        settings.high,
+        bool(settings.mixed),
+        settings.splits == "controlled",
+    )
+
+
+def _check_name(what: str, given: str, known: tuple[str, ...]) -> None:
+    if given not in known:
+        names = ", ".join(map(repr, known))
+        raise BadDefinition(f"{what}={given!r} is not known. There are: {names}.")

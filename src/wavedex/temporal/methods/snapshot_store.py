@@ -1,0 +1,239 @@
+"""Snapshot Indexes, one for each bucket: the history of what was in it (Section 3.1).
+
+Records of a bucket are appended to its *acceptor* page. A page that is full stays *useful* while
+u B of its records are alive. Then those are copied to the acceptor page, as records that go on. So
+what was in a bucket at a version lies in few pages: those that were useful then. A *time-tree*
+finds the page that accepted records then, and the *access forest* leads to the others.
+
+Time-trees are runs of entries of one array. Their pages are counted as pages of that many entries.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Lifespans
+from wavedex.temporal.growing import Growing
+from wavedex.temporal.hashing.events import Events
+from wavedex.temporal.io import Io
+from wavedex.temporal.layout import HEADER, Layout
+from wavedex.temporal.merging import merged
+from wavedex.temporal.methods import asking_kernels as asking
+from wavedex.temporal.methods import snapshot_kernels as kernels
+
+NOT_ALIVE = -2
+
+
+class SnapshotStore:
+    """The histories of buckets, whatever they are buckets of."""
+
+    def __init__(self, layout: Layout, usefulness: float, trees_on_disk: bool, io: Io) -> None:
+        self._layout, self._io = layout, io
+        self._fanout = 2 * layout.records
+        useful = math.ceil(usefulness * layout.records)
+        self._sizes: I64 = np.array(
+            [layout.records, useful, self._fanout, layout.has_pointers, trees_on_disk]
+        )
+        self._words = Growing(np.int64, layout.words)
+        self._buckets = Growing(np.int32, 6, fill=-1)
+        self._trees = Growing(np.int32, 2)
+        self._places = Growing(np.int32, 2)
+        self._tally: I64 = np.zeros(3, np.int64)
+        self._stamps: I64 = np.zeros(0, np.int64)
+        self._pending: I32 = np.zeros(kernels.PAGES_MORE, np.int32)
+        self._see()
+
+    def _see(self) -> None:
+        self._halves: I32 = self._words.room.view(np.int32)
+
+    # -- what is kept -------------------------------------------------------------------------
+
+    @property
+    def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
+        """All that it keeps."""
+        return {
+            "pages": self._words.room[: self._pages_used],
+            "buckets": self._buckets.used,
+            "trees": self._trees.room[: self._tally[kernels.TREES_USED]],
+            "places": self._places.used,
+        }
+
+    def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
+        """Be as another was."""
+        self._words.restore(arrays["pages"])
+        self._buckets.restore(arrays["buckets"])
+        self._trees.restore(arrays["trees"])
+        self._places.restore(arrays["places"])
+        self._tally[:] = self._words.count, self._trees.count, 0
+        self._stamps = np.zeros(self._words.count, np.int64)
+        self._see()
+
+    @property
+    def _pages_used(self) -> int:
+        return int(self._tally[kernels.PAGES_USED])
+
+    @property
+    def pages(self) -> int:
+        """Pages of records, and of time-trees: a root and what is below it."""
+        entries = self._buckets.used[:, kernels.ENTRIES]
+        trees = 0
+        while (entries > 0).any():
+            entries = -(-entries // self._fanout)
+            trees += int(entries.sum())
+            entries = np.where(entries > 1, entries, 0)
+        return self._pages_used + trees
+
+    @property
+    def data_pages(self) -> int:
+        """Pages of records."""
+        return self._pages_used
+
+    # -- changing -----------------------------------------------------------------------------
+
+    def apply(self, events: Events, buckets: int, entries: int) -> None:
+        """Take events in. There are so many buckets, and so many entries were given out."""
+        begun = self._buckets.count
+        self._buckets.reserve(buckets)
+        self._buckets.count = max(begun, buckets)
+        self._buckets.room[begun : self._buckets.count, kernels.TREE :] = 0
+        self._places.reserve(entries)
+        self._places.count = max(self._places.count, entries)
+        done = 0
+        while done < events.count:
+            self._make_room()
+            done = kernels.apply(
+                events.buckets, events.ids, events.versions, events.kinds, events.entries,
+                events.pointers, done, events.count, self._words.room, self._halves,
+                self._buckets.room, self._trees.room, self._places.room, self._tally, self._sizes,
+                self._stamps, self._io.counts, self._pending,
+            )  # fmt: skip
+
+    def _make_room(self) -> None:
+        """Have room for any one change, and for more of them the more there is."""
+        self._words.reserve(self._pages_used + 2 * kernels.PAGES_MORE)
+        if len(self._stamps) < len(self._words.room):
+            grown = np.zeros(len(self._words.room), np.int64)
+            grown[: len(self._stamps)] = self._stamps
+            self._stamps = grown
+            self._see()
+        longest = int(self._buckets.used[:, kernels.TREE_ROOM].max(initial=0))
+        more = kernels.PAGES_MORE * (2 * longest + kernels.TREE_ROOM_MIN)
+        self._trees.reserve(int(self._tally[kernels.TREES_USED]) + 2 * more)
+
+    # -- asking -------------------------------------------------------------------------------
+
+    def find(self, bucket: int, oid: int, version: int) -> int:
+        """The pointer of an id of a bucket at a version; -2 where it was not there."""
+        return int(
+            asking.find(
+                bucket, oid, version, self._words.room, self._halves, self._buckets.room,
+                self._trees.room, self._sizes, self._io.counts,
+            )
+        )  # fmt: skip
+
+    def find_many(self, buckets: I32, ids: I64, versions: I32) -> I32:
+        """What `find` says of each of many."""
+        found = np.empty(len(ids), np.int32)
+        asking.find_many(
+            buckets, ids, versions, self._words.room, self._halves, self._buckets.room,
+            self._trees.room, self._sizes, self._io.counts, found,
+        )  # fmt: skip
+        return found
+
+    def alive_at(self, buckets: I32, version: int) -> tuple[I64, I32]:
+        """The ids of some buckets at a version, and their pointers."""
+        room = 4 * self._layout.records
+        while True:
+            ids = np.empty(room, np.int64)
+            pointers = np.full(room, NO_POINTER, np.int32)
+            before = self._io.reads
+            count = asking.alive_at(
+                buckets, version, self._words.room, self._halves, self._buckets.room,
+                self._trees.room, self._sizes, self._io.counts, ids, pointers,
+            )  # fmt: skip
+            if count >= 0:
+                return ids[:count], pointers[:count]
+            self._io.counts[kernels.READS] = before
+            room *= 4
+
+    def was_alive(self, bucket: int, oid: int, since: int, until: int) -> bool:
+        """Whether an id was alive in a bucket at some version of a span, both ends included."""
+        return bool(
+            asking.was_alive(
+                bucket, oid, since, until, self._words.room, self._halves, self._buckets.room,
+                self._trees.room, self._sizes, self._io.counts,
+            )
+        )  # fmt: skip
+
+    def lifespans(self, oid: int, buckets: I32) -> Lifespans:
+        """All lifespans of an id that was in some of these buckets. Reads all of their pages."""
+        known = buckets[buckets < self._buckets.count]
+        pages = np.concatenate([self._accepted(bucket) for bucket in known.tolist()] or [_NONE])
+        self._io.counts[kernels.READS] += len(pages)
+        return self._spans(pages, oid)
+
+    def everything(self) -> Lifespans:
+        """All lifespans of all ids."""
+        return self._spans(np.arange(self._pages_used), None)
+
+    def _accepted(self, bucket: int) -> I64:
+        """The pages of a bucket, in the order in which they accepted records."""
+        start, count = self._buckets.room[bucket, [kernels.TREE, kernels.ENTRIES]].tolist()
+        return self._trees.room[start : start + count, 1].astype(np.int64)
+
+    def _spans(self, pages: I64, oid: int | None) -> Lifespans:
+        records = self._layout.records
+        halves = self._halves[pages]
+        ids = self._words.room[pages, HEADER : HEADER + records]
+        there = np.arange(records) < halves[:, [kernels.COUNT]]
+        if oid is not None:
+            there &= ids == oid
+        rows, slots = there.nonzero()
+        first = 2 * (HEADER + records)
+        starts = halves[rows, first + slots]
+        ends = halves[rows, first + records + slots]
+        ends = np.where(ends < 0, halves[rows, kernels.END], ends)
+        pointers = np.full(len(rows), NO_POINTER, np.int32)
+        if self._layout.has_pointers:
+            pointers = halves[rows, first + 2 * records + slots]
+        return merged(ids[rows, slots], starts & NOW, ends, starts < 0, pointers)
+
+    def findings(self, alive: int) -> Iterator[str]:
+        """What is wrong with the pages, in sentences. So many ids are alive."""
+        records, halves = self._layout.records, self._halves[: self._pages_used]
+        first = 2 * (HEADER + records)
+        counts, ends = halves[:, kernels.COUNT], halves[:, first + records : first + 2 * records]
+        used = np.arange(records) < counts[:, None]
+        is_useful = halves[:, kernels.END] == NOW
+        is_alive = (used & (ends < 0)).sum(axis=1)
+        if (is_alive[is_useful] != halves[is_useful, kernels.ALIVE]).any():
+            yield "a useful page counts its records that are alive wrongly"
+        if is_alive[is_useful].sum() != alive:
+            yield "the useful pages do not hold each id that is alive once"
+        acceptors = self._buckets.used[:, kernels.ACCEPTOR]
+        others = is_useful.copy()
+        others[acceptors[acceptors >= 0]] = False
+        if (is_alive[others] < self._sizes[kernels.USEFUL]).any():
+            yield "a page is in a list and has fewer records that are alive than a useful one"
+        for bucket in range(self._buckets.count):
+            yield from self._findings_in(bucket, is_useful)
+
+    def _findings_in(self, bucket: int, is_useful: npt.NDArray[np.bool_]) -> Iterator[str]:
+        pages = self._accepted(bucket)
+        versions = self._halves[pages, kernels.START]
+        if (np.diff(versions) < 0).any() or (np.diff(pages) <= 0).any():
+            yield f"the time-tree of bucket {bucket} is not in order"
+        listed, page = [], int(self._buckets.room[bucket, kernels.ACCEPTOR])
+        while page >= 0 and len(listed) <= len(pages):
+            listed.append(page)
+            page = int(self._halves[page, kernels.LEFT])
+        if listed[::-1] != pages[is_useful[pages]].tolist():
+            yield f"the list of bucket {bucket} is not that of its useful pages"
+
+
+_NONE: I64 = np.zeros(0, np.int64)
