@@ -25,6 +25,8 @@ COUNT, ALIVE, START, END, LEFT, RIGHT, PARENT, CHILD, CHILD_END, SIBLING, SIBLIN
 ACCEPTOR, FIRST_CHILD, FIRST_CHILD_END, TREE, ENTRIES, TREE_ROOM = range(6)
 RECORDS, USEFUL, FANOUT, POINTERS, TREES_ON_DISK = range(5)
 HEADER = 8
+BLOCK = 64
+"""How many ids are compared before it is looked whether one of them was it."""
 
 
 @kernel
@@ -86,15 +88,71 @@ def _left_of(  # type: ignore[no-untyped-def]
 
 
 @kernel
+def _begun(page: int, version: int, halves: I32, records: int) -> int:
+    """How many records of a page begin at a version or before: they lie in that order."""
+    low, left = 2 * (HEADER + records), int(halves[page, COUNT])
+    while left > 0:
+        half = (left + 1) >> 1
+        low += half * ((halves[page, low + half - 1] & NOW) <= version)
+        left -= half
+    return low - 2 * (HEADER + records)
+
+
+@kernel
+def _rank(oid: int) -> int:
+    """Where an id belongs in a page that is in order: from 0 to 2**31 - 1, spread evenly."""
+    low, high = oid & 0x7FFFFFFF, (oid >> 31) & 0x7FFFFFFF
+    found = low * 0x9E3779B1
+    found = (((found ^ (found >> 29)) & 0x7FFFFFFF) ^ high) * 0x85EBCA77
+    return ((found ^ (found >> 30)) ^ (oid >> 62)) & 0x7FFFFFFF
+
+
+@kernel
+def _in_order(page: int, oid: int, version: int, words: I64, halves: I32, records: int) -> int:
+    """What `_in_page` says, of a page that was put in order when it ceased to be useful."""
+    first, count = 2 * (HEADER + records), int(halves[page, COUNT])
+    rank = _rank(oid)
+    at = (rank * count) >> 31
+    while at < count and _rank(words[page, HEADER + at]) <= rank:
+        at += 1
+    while at > 0 and _rank(words[page, HEADER + at - 1]) > rank:
+        at -= 1
+    while at > 0:  # Behind the last record whose rank is not larger.
+        at -= 1
+        other = words[page, HEADER + at]
+        if other == oid:
+            if (halves[page, first + at] & NOW) <= version:
+                end = halves[page, first + records + at]
+                return at if end < 0 or version < end else -1
+        elif _rank(other) != rank:
+            break
+    return -1
+
+
+@kernel
 def _in_page(page: int, oid: int, version: int, words: I64, halves: I32, records: int) -> int:
-    """The place of the record of an id that is alive in a page at a version; -1 without one."""
-    first = 2 * (HEADER + records)
-    ids = words[page, HEADER : HEADER + halves[page, COUNT]]
-    for at in range(len(ids)):
-        if ids[at] == oid and (halves[page, first + at] & NOW) <= version:
-            end = halves[page, first + records + at]
-            if end < 0 or version < end:
-                return at
+    """The place of the record of an id that is alive in a page at a version; -1 without one.
+
+    Of the records of an id that have begun, the last one tells. Ids are compared in blocks, without
+    a branch for each.
+    """
+    if halves[page, END] != NOW:
+        return _in_order(page, oid, version, words, halves, records)
+    stop = _begun(page, version, halves, records)
+    ids = words[page]
+    while stop > 0:
+        start = max(stop - BLOCK, 0)
+        block = words[page, HEADER + start : HEADER + stop]
+        hits = 0
+        for at in range(len(block)):
+            hits += block[at] == oid
+        if hits:
+            at = stop - 1
+            while ids[HEADER + at] != oid:
+                at -= 1
+            end = halves[page, 2 * (HEADER + records) + records + at]
+            return at if end < 0 or version < end else -1
+        stop = start
     return -1
 
 
@@ -189,8 +247,9 @@ def was_alive(  # type: ignore[no-untyped-def]
         page = trees[line[TREE] + place, 1]
         io[READS] += 1
         for at in range(halves[page, COUNT]):
-            begun = halves[page, first + at] & NOW
-            lives = halves[page, first + records + at] != begun
-            if lives and words[page, HEADER + at] == oid and since < begun <= until:
+            begun, end = halves[page, first + at] & NOW, halves[page, first + records + at]
+            if end < 0:
+                end = halves[page, END]
+            if end != begun and words[page, HEADER + at] == oid and since < begun <= until:
                 return True
     return False

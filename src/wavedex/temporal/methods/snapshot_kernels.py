@@ -14,6 +14,9 @@ A page that was the first of its list when it left it is a child of the bucket.
 A record that has not ended has a negative number in place of its end. That says which entry its id
 has among those that are alive, so that the place of a copy can be noted. What is left behind in a
 page of no use stays so, and counts until the page ceased to be useful.
+
+Such a page never changes again but for pointers to siblings. So its records are then put in order
+of a hash of their ids, which tells about where in the page an id is to be found.
 """
 
 from __future__ import annotations
@@ -49,6 +52,34 @@ PAGES_MORE = 8
 """A change never needs more new pages than this, before another change is looked at."""
 TREE_ROOM_MIN = 4
 HEADER = 8
+
+
+@kernel
+def _rank(oid: int) -> int:
+    """Where an id belongs in a page that is in order: from 0 to 2**31 - 1, spread evenly."""
+    low, high = oid & 0x7FFFFFFF, (oid >> 31) & 0x7FFFFFFF
+    found = low * 0x9E3779B1
+    found = (((found ^ (found >> 29)) & 0x7FFFFFFF) ^ high) * 0x85EBCA77
+    return ((found ^ (found >> 30)) ^ (oid >> 62)) & 0x7FFFFFFF
+
+
+@kernel
+def _put_in_order(page: int, words: I64, halves: I32, sizes: I64) -> None:
+    """Order the records of a page by the ranks of their ids, and those of an id by beginning."""
+    records, count = sizes[RECORDS], halves[page, COUNT]
+    first = 2 * (HEADER + records)
+    ranks = np.empty(count, np.int64)
+    for at in range(count):
+        ranks[at] = (_rank(words[page, HEADER + at]) << 31) + (halves[page, first + at] & NOW)
+    order = np.argsort(ranks, kind="mergesort")  # An id may begin twice at one version.
+    ids = words[page, HEADER : HEADER + count].copy()
+    for at in range(count):
+        words[page, HEADER + at] = ids[order[at]]
+    for column in range(3 if sizes[POINTERS] else 2):
+        begin = first + column * records
+        values = halves[page, begin : begin + count].copy()
+        for at in range(count):
+            halves[page, begin + at] = values[order[at]]
 
 
 @kernel
@@ -179,6 +210,7 @@ def _retire(  # type: ignore[no-untyped-def]
                 words, halves, buckets, trees, places, tally, sizes, stamps, io, pending,
             )  # fmt: skip
         halves[page, ALIVE] = 0
+        _put_in_order(page, words, halves, sizes)
 
 
 @kernel
@@ -222,5 +254,8 @@ def apply(  # type: ignore[no-untyped-def]
             if halves[page, ALIVE] < sizes[USEFUL] and page != buckets[bucket, ACCEPTOR]:
                 pending[tally[PENDING]] = page
                 tally[PENDING] += 1
-        _retire(version, words, halves, buckets, trees, places, tally, sizes, stamps, io, pending)
+        if kind != MOVE_OUT:  # What moves is still to be read where it was.
+            _retire(
+                version, words, halves, buckets, trees, places, tally, sizes, stamps, io, pending
+            )
     return stop

@@ -11,12 +11,16 @@ Time-trees are runs of entries of one array. Their pages are counted as pages of
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from wavedex.crew import run_together
 from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Lifespans
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing.events import Events
@@ -27,6 +31,9 @@ from wavedex.temporal.methods import asking_kernels as asking
 from wavedex.temporal.methods import snapshot_kernels as kernels
 
 NOT_ALIVE = -2
+THREADS = os.cpu_count() or 1
+QUERIES_MANY = 8_192
+"""A thread is worth its start for as many queries: some milliseconds."""
 
 
 class SnapshotStore:
@@ -137,12 +144,19 @@ class SnapshotStore:
         )  # fmt: skip
 
     def find_many(self, buckets: I32, ids: I64, versions: I32) -> I32:
-        """What `find` says of each of many."""
+        """What `find` says of each of many. COST: large batches are shared among threads."""
         found = np.empty(len(ids), np.int32)
-        asking.find_many(
-            buckets, ids, versions, self._words.room, self._halves, self._buckets.room,
-            self._trees.room, self._sizes, self._io.counts, found,
-        )  # fmt: skip
+        spans = shares(len(ids))
+        counts = np.zeros((len(spans), len(self._io.counts)), np.int64)
+
+        def look(span: slice, counts: I64) -> None:
+            asking.find_many(
+                buckets[span], ids[span], versions[span], self._words.room, self._halves,
+                self._buckets.room, self._trees.room, self._sizes, counts, found[span],
+            )  # fmt: skip
+
+        run_together([partial(look, *each) for each in zip(spans, counts, strict=True)], len(spans))
+        self._io.counts[:] += counts.sum(axis=0)
         return found
 
     def alive_at(self, buckets: I32, version: int) -> tuple[I64, I32]:
@@ -228,7 +242,8 @@ class SnapshotStore:
         versions = self._halves[pages, kernels.START]
         if (np.diff(versions) < 0).any() or (np.diff(pages) <= 0).any():
             yield f"the time-tree of bucket {bucket} is not in order"
-        listed, page = [], int(self._buckets.room[bucket, kernels.ACCEPTOR])
+        listed: list[int] = []
+        page = int(self._buckets.room[bucket, kernels.ACCEPTOR])
         while page >= 0 and len(listed) <= len(pages):
             listed.append(page)
             page = int(self._halves[page, kernels.LEFT])
@@ -237,3 +252,10 @@ class SnapshotStore:
 
 
 _NONE: I64 = np.zeros(0, np.int64)
+
+
+def shares(count: int) -> list[slice]:
+    """Shares of a batch of queries, one for each thread: one share where there are few."""
+    threads = min(THREADS, max(1, count // QUERIES_MANY))
+    edges = [count * i // threads for i in range(threads + 1)]
+    return [slice(*each) for each in pairwise(edges)]

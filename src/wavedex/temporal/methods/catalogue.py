@@ -1,0 +1,49 @@
+"""The methods that there are, by the names that users give. Each is loaded when it is first wanted.
+
+They load Numba, where it is installed, and `import wavedex` must not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any
+
+from wavedex.errors import BadDefinition
+from wavedex.temporal.layout import Layout
+from wavedex.temporal.methods.contract import Method
+
+
+def _pph_s() -> type[Method]:
+    from wavedex.temporal.methods.pph_set import PphSet
+
+    return PphSet
+
+
+METHODS = {"pph-s": _pph_s}
+DEFAULT = "pph-s"
+
+
+def method_class(name: str) -> type[Method]:
+    """The method of a name. Raises BadDefinition."""
+    if name not in METHODS:
+        raise BadDefinition(f"method={name!r} is not known. There are: {', '.join(METHODS)}.")
+    return METHODS[name]()
+
+
+def settings_of(name: str, given: Mapping[str, Any]) -> Any:
+    """What was set of a method, completed by its defaults. Raises BadDefinition."""
+    kind = method_class(name).settings
+    known = [each.name for each in fields(kind)]
+    unknown = [each for each in given if each not in known]
+    if unknown:
+        raise BadDefinition(
+            f"{unknown[0]!r} is nothing that can be set of method {name!r}. There are: "
+            f"{', '.join(known)}."
+        )
+    return kind(**given)
+
+
+def make_method(name: str, layout: Layout, settings: Any) -> Method:
+    """An empty set, kept by a method."""
+    return method_class(name)(layout, settings)
