@@ -179,6 +179,26 @@ class RowNotThere(WavedexError):
         return (*self.args, self.rows)
 
 
+class AlreadyInSet(WavedexError):
+    """An id is added to a set over time that has it."""
+
+
+class NotInSet(WavedexError):
+    """An id is removed from a set over time that does not have it."""
+
+
+class TimeBackwards(WavedexError):
+    """A change of a set over time is from before the last one."""
+
+
+class Forgotten(WavedexError):
+    """The history of a set is asked for from before the horizon up to which it was forgotten."""
+
+
+class SetBroken(WavedexError):
+    """Something failed while a set in memory took changes, and what it holds is not whole."""
+
+
 class LateRows(WavedexError):
     """Rows came after their basic window was complete, beyond the delay that the window allows."""
 

@@ -192,6 +192,13 @@ class AnyFiles(ABC):
         """
         return Mirror(self, ref)
 
+    def private(self, ref: FileRef) -> npt.NDArray[np.uint8]:
+        """The content in memory, as bytes that may be changed there: nobody else sees that.
+
+        Raises what `map` raises. On a local disk nothing is read or copied before it is touched.
+        """
+        return np.frombuffer(self.map(ref), np.uint8).copy()
+
     @abstractmethod
     def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
         """Some of the content: the bytes of each (start, stop), in this order, stop not included.

@@ -39,7 +39,7 @@ from wavedex.files.contract import (
     name_refusal,
 )
 from wavedex.files.links import check_plain, open_here
-from wavedex.files.mapping import MappedFile, map_file, same_file
+from wavedex.files.mapping import MappedFile, map_file, map_privately, same_file
 from wavedex.files.names import ABOVE, check_inside
 from wavedex.files.opened import Opened
 
@@ -139,6 +139,11 @@ class Files(LinkingFiles):
         """
         with _named_refusals(self.path(ref.name)), self._descriptor(ref) as descriptor:
             return map_file(descriptor, ref.bytes)
+
+    def private(self, ref: FileRef) -> npt.NDArray[np.uint8]:
+        """The file mapped into memory: pages that are changed are copied first."""
+        with _named_refusals(self.path(ref.name)), self._descriptor(ref) as descriptor:
+            return map_privately(descriptor, ref.bytes)
 
     def open(self, ref: FileRef) -> Opened:
         """The file mapped into memory. Raises what `map` raises, at once."""

@@ -17,6 +17,8 @@ import mmap
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from wavedex.files.opened import Opened, Span
@@ -47,6 +49,16 @@ def map_file(descriptor: int, size: int, advice: int = mmap.MADV_NORMAL) -> pa.B
         held = file.read_buffer(1)
     _ADVISE(held.address, size, advice)
     return pa.foreign_buffer(held.address, size, held)
+
+
+def map_privately(descriptor: int, size: int) -> npt.NDArray[np.uint8]:
+    """The first `size` bytes of a file, to be changed in memory. They stay what they are on disk.
+
+    The descriptor may be closed, and the name removed.
+    """
+    if not size:
+        return np.zeros(0, np.uint8)
+    return np.frombuffer(mmap.mmap(descriptor, size, access=mmap.ACCESS_COPY), np.uint8)
 
 
 class MappedFile(Opened):

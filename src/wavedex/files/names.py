@@ -16,6 +16,8 @@ DATA = "data"
 LOCK = "lock"
 STAGED = "staged"
 DEFINITION = "index.json"
+SET = "set.json"
+"""The definition of a set over time."""
 ABOVE = ".."
 """The folder above the root, which has the name of the root in it. It is only ever synced."""
 
@@ -28,7 +30,7 @@ _PART = re.compile(
 )
 _MANIFEST = re.compile(r"\d{20}\.json", re.ASCII)
 _FOLLOWER = re.compile(r"(\d{20})\.([A-Za-z0-9][A-Za-z0-9_-]*)\.(follows|begins)", re.ASCII)
-_DRAFT = re.compile(r"\d{20}\.[0-9a-f]+\.tmp|index\.json\.[0-9a-f]+\.tmp", re.ASCII)
+_DRAFT = re.compile(r"\d{20}\.[0-9a-f]+\.tmp|(?:index|set)\.json\.[0-9a-f]+\.tmp", re.ASCII)
 
 
 def stem_prefix(commit: int, token: str) -> str:
@@ -82,9 +84,14 @@ def draft_name(commit: int, token: str) -> str:
     return f"{LOG}/{commit:020d}.{token}.tmp"
 
 
-def definition_draft(token: str) -> str:
+def definition_draft(token: str, name: str = DEFINITION) -> str:
     """The file in which a definition is written before it gets its name."""
-    return f"{LOG}/{DEFINITION}.{token}.tmp"
+    return f"{LOG}/{name}.{token}.tmp"
+
+
+def set_file(commit: int, token: str, sort: str) -> str:
+    """A file of a set over time: all that it keeps, or some changes."""
+    return f"{DATA}/{stem_prefix(commit, token)}-0.{sort}"
 
 
 def follower_name(name: str, commit: int, has_read: bool) -> str:

@@ -82,6 +82,10 @@ class WrappedFiles(AnyFiles):
         files, own = self.at(ref.name)
         return files.open(FileRef(own, ref.bytes, ref.checksum))
 
+    def private(self, ref: FileRef) -> npt.NDArray[np.uint8]:
+        files, own = self.at(ref.name)
+        return files.private(FileRef(own, ref.bytes, ref.checksum))
+
     def ranges(self, name: str, spans: Sequence[tuple[int, int]]) -> Sequence[pa.Buffer]:
         files, own = self.at(name)
         return files.ranges(own, spans)

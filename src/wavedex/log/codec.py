@@ -10,11 +10,13 @@ Knows no value of its own. What is read is never evaluated.
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, field, fields
 from typing import Any, NamedTuple
 
+import pyarrow as pa
 import xxhash
 
 BAD_JSON = (ValueError, LookupError, TypeError, AttributeError, OverflowError, RecursionError)
@@ -38,6 +40,14 @@ TABLE = Codec(dict, _as_it_is)
 """For a mapping whose keys are text and whose values are JSON."""
 REAL = Codec(_as_it_is, float)
 """For a number with a fraction."""
+
+
+def _read_schema(text: str) -> pa.Schema:
+    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
+
+
+SCHEMA = Codec(lambda schema: base64.b64encode(schema.serialize()).decode(), _read_schema)
+"""For a schema of Arrow's: Arrow's own message in base64. Reading it may raise ArrowException."""
 
 
 def listed(one: Codec) -> Codec:

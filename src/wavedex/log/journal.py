@@ -144,6 +144,35 @@ class Commit(Protocol):
 
 M = TypeVar("M", bound=Commit)
 
+TOKENS_KEPT = 32
+"""A commit has the tokens of this many commits, the last ones.
+
+Up to this many commits later, it can still be told whether one commit follows another.
+"""
+
+
+class Chained(Protocol):
+    """A commit that knows the tokens of those before it, its own last. No two have the same."""
+
+    @property
+    def commit(self) -> int:
+        """Its number."""
+
+    @property
+    def tokens(self) -> tuple[str, ...]:
+        """The tokens of the last commits."""
+
+
+def came_after(one: Chained, other: Chained) -> bool | None:
+    """Whether a commit is another one, or came to be on top of it.
+
+    None where that is too long ago to tell.
+    """
+    commits = one.commit - other.commit
+    if commits < 0:
+        return False
+    return one.tokens[-1 - commits] == other.tokens[-1] if commits < len(one.tokens) else None
+
 
 class Journal(Generic[M]):
     """The commits below one folder."""

@@ -35,7 +35,7 @@ from wavedex.log.codec import (
     seal,
     unseal,
 )
-from wavedex.log.journal import Journal
+from wavedex.log.journal import Journal, came_after
 from wavedex.log.ledger import Ledger
 from wavedex.log.progress import SOURCES, Sources
 from wavedex.log.told import Told
@@ -46,13 +46,6 @@ OPEN = "open"
 """The name of the delta, beside the names that schemes give."""
 PREPARE = "prepare"
 """What a commit is called that only works ahead."""
-
-
-TOKENS_KEPT = 32
-"""A manifest has the tokens of this many commits, the last ones.
-
-Up to this many commits later, it can still be told whether one manifest follows another.
-"""
 
 
 @dataclass(frozen=True)
@@ -185,10 +178,7 @@ class Manifest:
 
         None where that is too long ago to tell.
         """
-        commits = self.commit - other.commit
-        if commits < 0:
-            return False
-        return self.tokens[-1 - commits] == other.tokens[-1] if commits < len(self.tokens) else None
+        return came_after(self, other)
 
     @property
     def shown(self) -> dict[str, SubIndex]:

@@ -9,12 +9,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import Damaged
 from wavedex.files.contract import Output
-from wavedex.rows.arrow import to_arrow
+from wavedex.rows.arrow import number_view, to_arrow
 
 
 def write_arrays(sink: Output, arrays: Mapping[str, Any], metadata: Mapping[str, str]) -> None:
@@ -39,6 +40,22 @@ def read_arrays(buffer: pa.Buffer, name: str) -> tuple[dict[str, pa.Array], dict
         raise Damaged(f"{name} says what is no text ({error})") from error
     names = batch.schema.names
     return {name: batch.column(place)[0].values for place, name in enumerate(names)}, metadata
+
+
+def own_view(values: pa.Array, whole: npt.NDArray[np.uint8], name: str) -> npt.NDArray[Any]:
+    """Whole numbers of a file as an array that may be changed, without a copy.
+
+    `whole` is all of the file, as bytes that may be changed. Raises Damaged.
+    """
+    if not pt.is_integer(values.type) or values.null_count:
+        raise Damaged(f"{name} has an array of {values.type} where whole numbers should be")
+    view = number_view(values)
+    start = view.ctypes.data - whole.ctypes.data
+    if not len(view):
+        return np.zeros(0, view.dtype)
+    if not 0 <= start <= start + view.nbytes <= len(whole):
+        raise Damaged(f"{name} has an array that does not lie in it")
+    return whole[start : start + view.nbytes].view(view.dtype)
 
 
 def write_batch(sink: Output, batch: pa.RecordBatch) -> None:

@@ -1,1 +1,5 @@
-"""Who was in a set at a past instant: temporal hashing after Kollios and Tsotras."""
+"""Sets over time: who was in them at any past time (Kollios and Tsotras)."""
+
+from wavedex.temporal.members import TemporalSet
+
+__all__ = ["TemporalSet"]

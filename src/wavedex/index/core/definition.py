@@ -13,7 +13,6 @@ readers see of a commit (`View`).
 
 from __future__ import annotations
 
-import base64
 import datetime as dt
 import json
 import operator
@@ -44,6 +43,7 @@ from wavedex.log.codec import (
     BAD_JSON,
     PLAIN,
     REAL,
+    SCHEMA,
     Codec,
     fields_from_json,
     fields_to_json,
@@ -130,11 +130,6 @@ def whole(name: str, least: int = 1) -> Codec:
     return Codec(lambda value: value, lambda data: whole_number(name, data, least))
 
 
-def _read_schema(text: str) -> pa.Schema:
-    return pa.ipc.read_schema(pa.py_buffer(base64.b64decode(text)))
-
-
-_SCHEMA = Codec(lambda schema: base64.b64encode(schema.serialize()).decode(), _read_schema)
 _KEY = Codec(
     lambda key: key if isinstance(key, str) else list(key),
     lambda data: data if isinstance(data, str) else tuple(data),
@@ -147,9 +142,9 @@ _SLOTS = Codec(lambda slotting: slotting.to_json(), slots.from_json)
 class Definition(ABC):
     """An index of any kind as it was created."""
 
-    schema: pa.Schema = kept(_SCHEMA)
+    schema: pa.Schema = kept(SCHEMA)
     """The columns that are kept."""
-    offered: pa.Schema = kept(_SCHEMA)
+    offered: pa.Schema = kept(SCHEMA)
     """The columns that a record has."""
     key: str | tuple[str, ...] = kept(_KEY)
     """The column of keys, or several."""

@@ -36,8 +36,9 @@ from wavedex.index.core.roots import check_roots
 from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.work_ahead import WorkAhead
 from wavedex.log.followers import Followed
+from wavedex.log.journal import TOKENS_KEPT
 from wavedex.log.ledger import Ledger
-from wavedex.log.manifest import OPEN, PREPARE, TOKENS_KEPT, Log, Manifest, SubIndex, Work
+from wavedex.log.manifest import OPEN, PREPARE, Log, Manifest, SubIndex, Work
 from wavedex.plan import Merge, Operation, State, operation_to_json
 from wavedex.plan.slot_set import Slots, last_of, slots_of, union
 from wavedex.progress import is_watched, underway

@@ -1,0 +1,1 @@
+"""Ids of any type as the whole numbers that methods take, and back."""
