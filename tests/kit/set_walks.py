@@ -49,7 +49,6 @@ class Walk:
     def apply(self, made: list[tuple[int, int, int, int]]) -> None:
         ids = np.array([each[0] for each in made], np.int64)
         signs = np.array([each[2] for each in made], np.int8)
-        self.alive.reserve(len(ids))
         entries, bad = self.alive.take(ids, signs)
         assert bad < 0
         versions = np.array([each[1] for each in made], np.int32)

@@ -19,6 +19,8 @@ import numpy.typing as npt
 from wavedex.temporal.changes import I8, I32, I64
 from wavedex.temporal.growing import Growing
 
+BLOCK = 1 << 15
+"""So many changes are taken in at a time: room is made for as many additions."""
 COUNT, FREE = 0, 1
 """Places in `tally`: how many entries were ever given out, and how many of them are free."""
 
@@ -48,26 +50,38 @@ class Alive:
             np.isin(np.arange(len(used)), self._free.room[: self._tally[FREE]], invert=True)
         ]
 
-    def reserve(self, count: int) -> None:
+    def take(self, ids: I64, signs: I8) -> tuple[I32, int]:
+        """Take changes in, and return the entry of each id and -1.
+
+        Where one is not possible, nothing has changed, and its place is returned in place of -1.
+        """
+        entries = np.empty(len(ids), np.int32)
+        for start in range(0, len(ids), BLOCK):
+            block = slice(start, min(start + BLOCK, len(ids)))
+            bad = self._take_block(ids[block], signs[block], entries[block])
+            if bad >= 0:
+                for first in range(start - BLOCK, -1, -BLOCK):
+                    back = slice(first, first + BLOCK)
+                    undone = np.empty(BLOCK, np.int32)
+                    self._take_block(ids[back][::-1].copy(), -signs[back][::-1], undone)
+                return entries, start + bad
+        return entries, -1
+
+    def _take_block(self, ids: I64, signs: I8, entries: I32) -> int:
+        from wavedex.temporal.alive_kernels import take
+
+        self._reserve(len(ids))
+        return int(
+            take(ids, signs, self._table, self._ids.room, self._free.room, self._tally, entries)
+        )
+
+    def _reserve(self, count: int) -> None:
         """Have room for so many more."""
-        count = int(count)
         needed = self.entries + count
         self._ids.reserve(needed)
         self._free.reserve(needed)
         if 2 * (len(self) + count) > len(self._table):
             self._rehash(1 << (4 * (len(self) + count)).bit_length())
-
-    def take(self, ids: I64, signs: I8) -> tuple[I32, int]:
-        """Take changes in, and return the entry of each id and -1.
-
-        Where one is not possible, nothing has changed, and its place is returned in place of -1.
-        REQUIRES: there is room.
-        """
-        from wavedex.temporal.alive_kernels import take
-
-        entries = np.empty(len(ids), np.int32)
-        bad = take(ids, signs, self._table, self._ids.room, self._free.room, self._tally, entries)
-        return entries, int(bad)
 
     def entry_of(self, oid: int) -> int:
         """The entry of an id; -1 where it is not alive."""
@@ -88,17 +102,16 @@ class Alive:
     def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
         """All that is kept."""
         return {
-            "alive_table": self._table,
             "alive_ids": self._ids.room[: self.entries],
             "alive_free": self._free.room[: self._tally[FREE]],
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Be as another was."""
-        self._table = arrays["alive_table"]
         self._ids.restore(arrays["alive_ids"])
         self._free.restore(arrays["alive_free"])
         self._tally = np.array([len(arrays["alive_ids"]), len(arrays["alive_free"])])
+        self._rehash(1 << (4 * len(self) + 16).bit_length())
 
     def findings(self) -> Iterator[str]:
         """What is wrong with the table, in sentences."""

@@ -67,7 +67,8 @@ class Asking(ABC):
     def lifespans(self, oid: Any = None) -> pa.Table:
         """When an id was in the set: columns `start`, `end` (null while it is), and its rows.
 
-        Without an id, those of all ids, with a column `oid`. In the order of their beginnings.
+        Without an id, those of all ids, with a column `oid`. Those of an id stand together, in the
+        order of their beginnings.
         """
         state = self._ready()
         if state is None:
@@ -83,15 +84,13 @@ class Asking(ABC):
     def contains_many(self, oids: Any, times: Any) -> Bools:
         """Whether each id was in the set at its time: arrays of Arrow's or NumPy's, or lists.
 
+        Instead of as many times there may be one for all. Raises BadKey, BadTime and Forgotten.
         COST: batches of ten thousands and more are shared among all cores.
         """
         state = self._ready()
         if state is None:
             return np.zeros(len(oids), np.bool_)
-        ticks = self._ticks(state, times)
-        if len(ticks) == 1 != len(oids):
-            ticks = np.repeat(ticks, len(oids))
-        return state.contains_many(oids, ticks)
+        return state.contains_many(oids, self._ticks(state, times))
 
     def snapshot(self, time: Any) -> pa.Table:
         """All ids that were in the set at a time, in no order: a column `oid`, and their rows."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -49,6 +49,8 @@ class SetDefinition:
     """The size of a page in records, in place of that."""
     schema: pa.Schema | None = kept(maybe(SCHEMA), default=None)
     """The types of ids, times and rows, if they were given."""
+    read_from: str = field(default="", compare=False)
+    """The checksum of the file that it was read from; empty where it was not read from one."""
 
     @classmethod
     def of(
@@ -88,7 +90,7 @@ class SetDefinition:
     @cached_property
     def checksum(self) -> str:
         """By which every commit knows what the set was created as."""
-        return xxhash.xxh64_hexdigest(self.to_bytes())
+        return self.read_from or xxhash.xxh64_hexdigest(self.to_bytes())
 
     @classmethod
     def from_bytes(cls, data: bytes) -> SetDefinition:
@@ -104,7 +106,8 @@ class SetDefinition:
                 "Install a newer Wavedex."
             )
         try:
-            found = cls(**fields_from_json(cls, body))
+            read_from = xxhash.xxh64_hexdigest(data)
+            found = cls(**fields_from_json(cls, body), read_from=read_from)
             found.make(has_pointers=True)
             if (columns := found.columns) is not None:
                 Columns.of(columns.ids, columns.times, [*columns.rows])

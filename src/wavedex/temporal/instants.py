@@ -91,7 +91,7 @@ class Instants:
         if len(self) - self._seen > max(BEHIND_MIN, self._seen >> 2):
             self._see()
         else:
-            self._look = self.ticks.data
+            self._look_again()
         return (before - 1 + np.cumsum(is_new)).astype(np.int32)
 
     def _see(self) -> None:
@@ -108,7 +108,13 @@ class Instants:
                 np.arange((width >> self._shift) + 1, dtype=np.int64) << self._shift
             )
             self._bounds = ticks.searchsorted(starts).astype(np.int32)
-        self._look, self._look_up = ticks.data, self._bounds.data
+        self._bounds_look, self._spans = self._bounds.data, len(self._bounds) - 1
+        self._look_again()
+
+    def _look_again(self) -> None:
+        """Have at hand what a single search looks at."""
+        self._look = self.ticks.data
+        self._first, self._last = (self._look[0], self._look[-1]) if len(self) else (0, -TICK_MAX)
 
     # -- asking -------------------------------------------------------------------------------
 
@@ -175,18 +181,17 @@ class Instants:
 
     def version_at(self, tick: int) -> int:
         """The version that holds at a tick; -1 before the first."""
-        look = self._look
-        if not look or tick < look[0]:
+        if tick >= self._last:
+            return len(self) - 1
+        if tick < self._first:
             return -1
-        if tick >= look[-1]:
-            return len(look) - 1
-        span = (tick - look[0]) >> self._shift
-        bounds = self._look_up
-        if span < len(bounds) - 1:
-            low, high = bounds[span], bounds[span + 1]
-        else:
-            low, high = bounds[-1], len(look)
-        return bisect_right(look, tick, low, high) - 1
+        span = (tick - self._first) >> self._shift
+        if span >= self._spans:
+            return bisect_right(self._look, tick, self._bounds_look[-1]) - 1
+        high = self._bounds_look[span + 1]
+        if not self._shift:
+            return high - 1
+        return bisect_right(self._look, tick, self._bounds_look[span], high) - 1
 
     def version_before(self, tick: int) -> int:
         """The last version before a tick; -1 if there is none."""

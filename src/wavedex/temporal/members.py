@@ -181,16 +181,17 @@ class TemporalSet(Asking):
             if self._was_seen(stream, number):
                 return 0
             table, state = table_of(events), self._ready()
-            if state is None:
-                state = State(self._definition.make, columns_of(table, names))
-            told = events_of(table, names, state.columns, state.ids, state.instants)
-            checked = state.check(told)
-            self._state = state
-            self._queue.append((told, *checked))
-            self._flush()
+            if table.num_rows:
+                if state is None:
+                    state = State(self._definition.make, columns_of(table, names))
+                told = events_of(table, names, state.columns, state.ids, state.instants)
+                checked = state.check(told)
+                self._state = state
+                self._queue.append((told, *checked))
+                self._flush()
             if stream is not None and number is not None:
                 self._marks[stream] = number
-            return len(told)
+            return int(table.num_rows)
 
     def _was_seen(self, stream: str | None, number: int | None) -> bool:
         """Whether a batch of a stream is known. Raises StreamOutOfStep where it is not the next."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from wavedex.errors import AlreadyInSet, NotInSet, SchemaMismatch, TimeBackwards, TooLarge
+from wavedex.errors import AlreadyInSet, BadTime, NotInSet, SchemaMismatch, TimeBackwards, TooLarge
 from wavedex.rows.arrow import to_arrow
 from wavedex.temporal.alive import Alive
 from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Bools, Changes, Lifespans
@@ -86,7 +86,6 @@ class State:
             raise TooLarge(f"A set takes up to {EVENTS_MAX:,} changes. Begin another one.")
         known = self.ids.count
         numbers = self.ids.number(events.ids)
-        self.alive.reserve(len(events))
         entries, bad = self.alive.take(numbers, events.signs)
         if bad >= 0:
             error = self._impossible(events, numbers, bad)
@@ -149,12 +148,16 @@ class State:
         return self.method.find(self.ids.number_of(oid), self.instants.version_at(tick))
 
     def contains_many(self, oids: Any, ticks: I64) -> Bools:
-        """Whether each id was there at its tick."""
-        return are_alive(self.find_many(oids, ticks))
-
-    def find_many(self, oids: Any, ticks: I64) -> I32:
-        """What `find` says of each of many."""
-        return self.method.find_many(self.ids.numbers_of(oids), self.instants.versions_at(ticks))
+        """Whether each id was there at its tick, or all at one. Raises BadTime."""
+        numbers, versions = self.ids.numbers_of(oids), self.instants.versions_at(ticks)
+        if len(versions) == 1:
+            versions = np.repeat(versions, len(numbers))
+        if len(numbers) != len(versions):
+            raise BadTime(
+                f"{len(numbers):,} ids are asked for at {len(versions):,} times. Give as many "
+                "times as ids, or one for all."
+            )
+        return are_alive(self.method.find_many(numbers, versions))
 
     def snapshot(self, tick: int) -> tuple[pa.Array, I32]:
         """The ids that were there at a tick, and the numbers of their rows."""

@@ -37,7 +37,7 @@ from wavedex.files.contract import AnyFiles, Output
 from wavedex.files.local import Files
 from wavedex.files.names import DATA, base_of, commit_of
 from wavedex.index.core.surroundings import Surroundings
-from wavedex.index.opening import AnyIndex, open_index
+from wavedex.index.opening import open_index
 from wavedex.log.manifest import Log
 from wavedex.testing.disks import Crash, CrashingDisk, ForgetfulDisk
 from wavedex.testing.oracle import same_rows
@@ -69,6 +69,22 @@ class CrashWalk(ABC):
         rows: list[dict[str, Any]] = index.scan().read_all().to_pylist()
         return rows
 
+    def open(self, files: AnyFiles) -> Any:
+        """What lies below those files."""
+        return open_index(str(files.root), surroundings=Surroundings(files=lambda _: files))
+
+    def check_whole(self, index: Any) -> None:
+        """Raise what `verify` raises where something is wrong."""
+        index.verify()
+
+    def tidy(self, index: Any) -> None:
+        """Have removed what nobody needs."""
+        index.vacuum()
+
+    def left_over(self, files: AnyFiles, index: Any) -> set[str]:
+        """The files that should have been removed."""
+        return _left_over(files, index.manifest.commit)
+
     def crash_everywhere(
         self,
         disk_of: DiskOf,
@@ -89,7 +105,7 @@ class CrashWalk(ABC):
             files = self.copy()
             disk = disk_of(files, number)
             try:
-                act(_open(disk))
+                act(self.open(disk))
             except Crash:
                 if isinstance(disk, ForgetfulDisk):
                     disk.forget()
@@ -107,16 +123,16 @@ class CrashWalk(ABC):
         new: list[dict[str, Any]],
         where: str,
     ) -> None:
-        survivor = _open(files)
-        survivor.verify()
+        survivor = self.open(files)
+        self.check_whole(survivor)
         found = self.answers(survivor)
         assert same_rows(found, old) or same_rows(found, new), where
         act(survivor)
         assert same_rows(self.answers(survivor), new), f"{where}, done again"
-        survivor.vacuum()
-        survivor.verify()
+        self.tidy(survivor)
+        self.check_whole(survivor)
         assert same_rows(self.answers(survivor), new), f"{where}, vacuumed"
-        assert not _left_over(files, survivor.manifest.commit), where
+        assert not self.left_over(files, survivor), where
 
 
 class LocalWalk(CrashWalk):
@@ -187,10 +203,6 @@ def _names_below(files: AnyFiles, folder: str) -> list[str]:
         for name in names
         for each in (_names_below(files, name) if files.is_folder(name) else [name])
     ]
-
-
-def _open(files: AnyFiles) -> AnyIndex:
-    return open_index(str(files.root), surroundings=Surroundings(files=lambda _: files))
 
 
 def _listed(rows: Expected) -> list[dict[str, Any]]:

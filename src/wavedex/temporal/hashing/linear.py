@@ -138,31 +138,12 @@ class LinearHashing(Hashing):
 
     def bucket_at(self, oid: int, version: int) -> int:
         """The bucket of an id at a version."""
-        shape = self._shape
-        return int(
-            kernels.bucket_at(
-                self._history.room,
-                shape[kernels.HISTORY],
-                shape[kernels.FIRST],
-                shape[kernels.MIXED],
-                oid,
-                version,
-            )
-        )
+        return kernels.bucket_at(self._history.room, self._shape, oid, version)
 
     def buckets_at(self, ids: I64, versions: I32) -> I32:
         """The bucket of each id at its version."""
         found = np.empty(len(ids), np.int32)
-        shape = self._shape
-        kernels.buckets_at(
-            self._history.room,
-            shape[kernels.HISTORY],
-            shape[kernels.FIRST],
-            shape[kernels.MIXED],
-            ids,
-            versions,
-            found,
-        )
+        kernels.buckets_at(self._history.room, self._shape, ids, versions, found)
         return found
 
     def _line_at(self, version: int) -> int:

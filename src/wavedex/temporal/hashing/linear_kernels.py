@@ -198,17 +198,15 @@ def line_at(history: I32, lines: int, version: int) -> int:
 
 
 @kernel
-def bucket_at(history: I32, lines: int, first: int, mixed: int, oid: int, version: int) -> int:
+def bucket_at(history: I32, shape: I64, oid: int, version: int) -> int:
     """The bucket of an id at a version."""
-    line = line_at(history, lines, version)
-    hashed = _mixed(oid) if mixed else oid
-    return address(hashed, history[line, 1], history[line, 2], first)
+    line = line_at(history, shape[HISTORY], version)
+    hashed = _mixed(oid) if shape[MIXED] else oid
+    return address(hashed, history[line, 1], history[line, 2], shape[FIRST])
 
 
 @kernel
-def buckets_at(
-    history: I32, lines: int, first: int, mixed: int, ids: I64, versions: I32, found: I32
-) -> None:
+def buckets_at(history: I32, shape: I64, ids: I64, versions: I32, found: I32) -> None:
     """The bucket of each id at its version."""
     for i in range(len(ids)):
-        found[i] = bucket_at(history, lines, first, mixed, ids[i], versions[i])
+        found[i] = bucket_at(history, shape, ids[i], versions[i])

@@ -42,10 +42,10 @@ def type_of_id(value: Any) -> pa.DataType:
         return pa.int64()
     if isinstance(value, bytearray | memoryview):
         return pa.binary()
-    found = pa.scalar(value).type if value is not None else pa.null()
     try:
+        found = pa.scalar(value).type
         ids_of(found)
-    except BadDefinition:
+    except (BadDefinition, pa.ArrowException):
         raise BadKey(
             f"{value!r} ({type(value).__name__}) is no id. Pass a whole number, a string, bytes, a "
             "date, a datetime, or a tuple of these."

@@ -11,16 +11,12 @@ Time-trees are runs of entries of one array. Their pages are counted as pages of
 from __future__ import annotations
 
 import math
-import os
 from collections.abc import Iterator, Mapping
-from functools import partial
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.crew import run_together
 from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Lifespans
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing.events import Events
@@ -29,11 +25,9 @@ from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.merging import merged
 from wavedex.temporal.methods import asking_kernels as asking
 from wavedex.temporal.methods import snapshot_kernels as kernels
+from wavedex.temporal.shares import in_shares
 
 NOT_ALIVE = -2
-THREADS = os.cpu_count() or 1
-QUERIES_MANY = 8_192
-"""A thread is worth its start for as many queries: some milliseconds."""
 
 
 class SnapshotStore:
@@ -56,7 +50,12 @@ class SnapshotStore:
         self._see()
 
     def _see(self) -> None:
+        """Have what kernels that answer ask for at hand."""
         self._halves: I32 = self._words.room.view(np.int32)
+        self._asked = (
+            self._words.room, self._halves, self._buckets.room, self._trees.room, self._sizes,
+            self._io.counts,
+        )  # fmt: skip
 
     # -- what is kept -------------------------------------------------------------------------
 
@@ -127,36 +126,33 @@ class SnapshotStore:
             grown = np.zeros(len(self._words.room), np.int64)
             grown[: len(self._stamps)] = self._stamps
             self._stamps = grown
-            self._see()
         longest = int(self._buckets.used[:, kernels.TREE_ROOM].max(initial=0))
         more = kernels.PAGES_MORE * (2 * longest + kernels.TREE_ROOM_MIN)
         self._trees.reserve(int(self._tally[kernels.TREES_USED]) + 2 * more)
+        self._see()
 
     # -- asking -------------------------------------------------------------------------------
 
     def find(self, bucket: int, oid: int, version: int) -> int:
         """The pointer of an id of a bucket at a version; -2 where it was not there."""
-        return int(
-            asking.find(
-                bucket, oid, version, self._words.room, self._halves, self._buckets.room,
-                self._trees.room, self._sizes, self._io.counts,
-            )
-        )  # fmt: skip
+        return asking.find(bucket, oid, version, *self._asked)
 
     def find_many(self, buckets: I32, ids: I64, versions: I32) -> I32:
         """What `find` says of each of many. COST: large batches are shared among threads."""
         found = np.empty(len(ids), np.int32)
-        spans = shares(len(ids))
-        counts = np.zeros((len(spans), len(self._io.counts)), np.int64)
+        words, halves, rooms, trees, sizes, counted = self._asked
+        counts: list[I64] = []
 
-        def look(span: slice, counts: I64) -> None:
+        def look(share: slice) -> None:
+            own = np.zeros_like(counted)
+            counts.append(own)
             asking.find_many(
-                buckets[span], ids[span], versions[span], self._words.room, self._halves,
-                self._buckets.room, self._trees.room, self._sizes, counts, found[span],
+                buckets[share], ids[share], versions[share], words, halves, rooms, trees, sizes,
+                own, found[share],
             )  # fmt: skip
 
-        run_together([partial(look, *each) for each in zip(spans, counts, strict=True)], len(spans))
-        self._io.counts[:] += counts.sum(axis=0)
+        in_shares(len(ids), look)
+        counted += sum(counts)
         return found
 
     def alive_at(self, buckets: I32, version: int) -> tuple[I64, I32]:
@@ -167,8 +163,7 @@ class SnapshotStore:
             pointers = np.full(room, NO_POINTER, np.int32)
             before = self._io.reads
             count = asking.alive_at(
-                buckets, version, self._words.room, self._halves, self._buckets.room,
-                self._trees.room, self._sizes, self._io.counts, ids, pointers,
+                buckets, version, *self._asked, ids, pointers,
             )  # fmt: skip
             if count >= 0:
                 return ids[:count], pointers[:count]
@@ -179,8 +174,7 @@ class SnapshotStore:
         """Whether an id was alive in a bucket at some version of a span, both ends included."""
         return bool(
             asking.was_alive(
-                bucket, oid, since, until, self._words.room, self._halves, self._buckets.room,
-                self._trees.room, self._sizes, self._io.counts,
+                bucket, oid, since, until, *self._asked
             )
         )  # fmt: skip
 
@@ -252,10 +246,3 @@ class SnapshotStore:
 
 
 _NONE: I64 = np.zeros(0, np.int64)
-
-
-def shares(count: int) -> list[slice]:
-    """Shares of a batch of queries, one for each thread: one share where there are few."""
-    threads = min(THREADS, max(1, count // QUERIES_MANY))
-    edges = [count * i // threads for i in range(threads + 1)]
-    return [slice(*each) for each in pairwise(edges)]
