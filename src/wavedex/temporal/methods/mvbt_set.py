@@ -14,12 +14,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from wavedex.crew import run_together
 from wavedex.errors import BadDefinition
 from wavedex.temporal.changes import I32, I64, NO_POINTER, Changes, Lifespans
 from wavedex.temporal.growing import Growing
@@ -29,7 +27,7 @@ from wavedex.temporal.methods import mvbt_asking_kernels as asking
 from wavedex.temporal.methods import mvbt_kernels as kernels
 from wavedex.temporal.methods.contract import Arrays, Method
 from wavedex.temporal.methods.mvbt_findings import tree_findings
-from wavedex.temporal.methods.snapshot_store import shares
+from wavedex.temporal.shares import in_shares
 
 RECORDS_MIN = 3
 """A page of fewer records could not be parted into two of which each can lose one."""
@@ -158,14 +156,15 @@ class Mvbt(Method):
     def find_many(self, ids: I64, versions: I32) -> I32:
         """What `find` says of each of many. COST: large batches are shared among threads."""
         found = np.empty(len(ids), np.int32)
-        spans = shares(len(ids))
-        counts = np.zeros((len(spans), len(self.io.counts)), np.int64)
+        counted = [self.io.counts]
 
-        def look(span: slice, counts: I64) -> None:
+        def look(span: slice) -> None:
+            counts = np.zeros_like(self.io.counts)
             asking.find_many(ids[span], versions[span], found[span], counts, *self._tree)
+            counted.append(counts)
 
-        run_together([partial(look, *each) for each in zip(spans, counts, strict=True)], len(spans))
-        self.io.counts[:] += counts.sum(axis=0)
+        in_shares(len(ids), look)
+        self.io.counts[:] = np.sum(counted, axis=0)
         return found
 
     def alive_at(self, version: int) -> tuple[I64, I32]:
