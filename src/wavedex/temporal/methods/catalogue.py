@@ -20,7 +20,13 @@ def _pph_s() -> type[Method]:
     return PphSet
 
 
-METHODS = {"pph-s": _pph_s}
+def _mvbt() -> type[Method]:
+    from wavedex.temporal.methods.mvbt_set import Mvbt
+
+    return Mvbt
+
+
+METHODS = {"pph-s": _pph_s, "mvbt": _mvbt}
 DEFAULT = "pph-s"
 
 
