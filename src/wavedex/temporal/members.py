@@ -33,7 +33,7 @@ from wavedex.temporal.folder import Loaded, SetFolder
 from wavedex.temporal.ids.catalogue import type_of_id
 from wavedex.temporal.instants import type_of_time
 from wavedex.temporal.methods.catalogue import DEFAULT
-from wavedex.temporal.rebuilding import events_again, only
+from wavedex.temporal.rebuilding import rebuilt
 from wavedex.temporal.state import State
 
 QUEUED_MAX = 4_096
@@ -64,7 +64,7 @@ class TemporalSet(Asking):
         if folder is not None:
             self.refresh()
         elif columns is not None:
-            self._state = State(definition.make, columns)
+            self._state = definition.state(columns)
 
     # -- coming to be -------------------------------------------------------------------------
 
@@ -79,10 +79,14 @@ class TemporalSet(Asking):
         ids: pa.DataType | None = None,
         times: pa.DataType | None = None,
         rows: pa.Schema | None = None,
+        counted: bool = False,
         surroundings: Outside | None = None,
         **settings: Any,
     ) -> Self:
         """An empty set at a path, or in memory.
+
+        If `counted`, an id may be there many times: it is added as the first comes, and removed as
+        the last goes.
 
         The first events say of which types ids, times and rows are, unless `ids` and `times` do.
         What else can be set is the method's: see `wavedex.temporal.methods`.
@@ -96,7 +100,9 @@ class TemporalSet(Asking):
             )
         if ids is not None and times is not None:
             columns = Columns.of(ids, times, () if rows is None else [*rows])
-        definition = SetDefinition.of(method, page_bytes, page_records, columns, settings)
+        definition = SetDefinition.of(
+            method, page_bytes, page_records, columns, settings, bool(counted)
+        )
         if path is None:
             return cls(definition, None)
         return cls(definition, SetFolder.create(path, definition, surroundings or Outside()))
@@ -154,8 +160,7 @@ class TemporalSet(Asking):
                 np.array([sign], np.int8),
                 pa.RecordBatch.from_arrays(columns, schema=carried),
             )
-            self._queue.append((events, *state.check(events)))
-            self._queued += 1
+            self._take(state, events)
             if self._queued >= QUEUED_MAX:
                 self._flush()
 
@@ -172,8 +177,9 @@ class TemporalSet(Asking):
         """Take events in: all of them, or none. Returns how many.
 
         Events are a table, a frame, or a dictionary of columns: ids, times that do not decrease,
-        and what happened, +1 for added and -1 for removed. Their other columns are the rows that
-        ids carry. The batch of a stream that was committed before is passed over.
+        and what happened: +1 for added and -1 for removed, or by how much more often an id is there
+        where they are counted. Their other columns are the rows that ids carry. The batch of a
+        stream that was committed before is passed over.
         Raises SchemaMismatch, TimeBackwards, AlreadyInSet, NotInSet and their kin.
         """
         names = Names(oid, time, op)
@@ -183,15 +189,24 @@ class TemporalSet(Asking):
             table, state = table_of(events), self._ready()
             if table.num_rows:
                 if state is None:
-                    state = State(self._definition.make, columns_of(table, names))
-                told = events_of(table, names, state.columns, state.ids, state.instants)
-                checked = state.check(told)
-                self._state = state
-                self._queue.append((told, *checked))
+                    state = self._definition.state(columns_of(table, names))
+                told = events_of(table, names, state, self._definition.counted)
+                self._take(state, told)
                 self._flush()
             if stream is not None and number is not None:
                 self._marks[stream] = number
             return int(table.num_rows)
+
+    def _take(self, state: State, events: Events) -> None:
+        """Check events and take them in, now or as they are flushed."""
+        if self._definition.counted:
+            told = state.count(events)
+            if self._folder is not None:
+                self._pending.append(told)
+        else:
+            self._queue.append((events, *state.check(events)))
+            self._queued += len(events)
+        self._state = state
 
     def _was_seen(self, stream: str | None, number: int | None) -> bool:
         """Whether a batch of a stream is known. Raises StreamOutOfStep where it is not the next."""
@@ -217,7 +232,7 @@ class TemporalSet(Asking):
         if self._state is None:
             fields = [pa.field(name, pa.scalar(value).type) for name, value in (row or {}).items()]
             columns = Columns.of(type_of_id(oid), type_of_time(time), fields)
-            self._state = State(self._definition.make, columns)
+            return self._definition.state(columns)
         return self._state
 
     def _flush(self) -> None:
@@ -304,11 +319,7 @@ class TemporalSet(Asking):
             return before - self.pages
 
     def _rebuild(self, state: State, kept: np.ndarray[Any, Any], horizon: int | None) -> int:
-        spans = state.method.everything()
-        events = events_again(state, only(spans, kept))
-        other = State(self._definition.make, state.columns)
-        other.apply(events, *other.check(events))
-        other.last = state.last
+        other = rebuilt(state, kept, self._definition.state(state.columns))
         self._state, self._forgot = other, horizon
         try:
             self._commit(forgets=True, whole=True)
