@@ -9,8 +9,9 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import Forgotten
-from wavedex.rows.arrow import empty_batch
+from wavedex.rows.arrow import empty_batch, to_arrow
 from wavedex.temporal.changes import I32, I64, NOW, Bools, Lifespans
+from wavedex.temporal.counted import Counted
 from wavedex.temporal.instants import TICK_MAX
 from wavedex.temporal.io import Io
 from wavedex.temporal.rebuilding import overlaps
@@ -168,6 +169,21 @@ class Asking(ABC):
         state = self._ready()
         last = None if state is None else state.last
         return None if last is None else state.instants.time(last)  # type: ignore[union-attr]
+
+    @property
+    def last_tick(self) -> int:
+        """The last change as the number that Arrow stores for its time; 0 without one."""
+        state = self._ready()
+        return 0 if state is None else state.last or 0
+
+    def counts(self) -> pa.Table:
+        """How often each id is there now, where ids are counted: columns `oid` and `n`."""
+        state = self._ready()
+        if state is None or not isinstance(state.alive, Counted):
+            return pa.table({"oid": pa.nulls(0), "n": pa.nulls(0, pa.int32())})
+        ids = state.alive.ids
+        counts = to_arrow(state.alive.counts_of(ids))
+        return pa.table({"oid": state.ids.values(ids), "n": counts})
 
     def __len__(self) -> int:
         """How many ids are in it now."""

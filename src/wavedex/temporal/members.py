@@ -59,6 +59,8 @@ class TemporalSet(Asking):
         self._marks: dict[str, int] = {}
         self._forgot: int | None = None
         self._broken = ""
+        self.fed_by = ""
+        """What feeds it, so that nobody else may."""
         self._lock = threading.RLock()
         columns = definition.columns
         if folder is not None:
@@ -147,6 +149,7 @@ class TemporalSet(Asking):
         self._change(oid, time, -1, None)
 
     def _change(self, oid: Any, time: Any, sign: int, row: Mapping[str, Any] | None) -> None:
+        self._check_own()
         with self._lock:
             state = self._state_for(oid, time, row)
             carried = state.columns.rows
@@ -182,6 +185,7 @@ class TemporalSet(Asking):
         stream that was committed before is passed over.
         Raises SchemaMismatch, TimeBackwards, AlreadyInSet, NotInSet and their kin.
         """
+        self._check_own()
         names = Names(oid, time, op)
         with self._lock:
             if self._was_seen(stream, number):
@@ -257,6 +261,11 @@ class TemporalSet(Asking):
         self._broken = "Something failed while changes were taken in."
         yield
         self._broken = ""
+
+    def note(self, marks: Mapping[str, int]) -> None:
+        """Note how far what feeds the set has come, with the next commit."""
+        with self._lock:
+            self._marks = {**self._marks, **marks}
 
     def commit(self) -> int:
         """Make all changes so far last. Returns the number of the commit; a new one if any came.
@@ -368,6 +377,13 @@ class TemporalSet(Asking):
         if self._broken:
             self._check_whole()
         return self._state
+
+    def _check_own(self) -> None:
+        if self.fed_by:
+            raise ReadOnly(
+                f"This history is fed by {self.fed_by}: change that instead. It can be asked, "
+                "forgotten and compacted."
+            )
 
     def _check_whole(self) -> None:
         if self._broken:
