@@ -20,13 +20,25 @@ def _pph_s() -> type[Method]:
     return PphSet
 
 
+def _pph_l() -> type[Method]:
+    from wavedex.temporal.methods.pph_list import PphList
+
+    return PphList
+
+
+def _alh() -> type[Method]:
+    from wavedex.temporal.methods.alh_set import AlhSet
+
+    return AlhSet
+
+
 def _mvbt() -> type[Method]:
     from wavedex.temporal.methods.mvbt_set import Mvbt
 
     return Mvbt
 
 
-METHODS = {"pph-s": _pph_s, "mvbt": _mvbt}
+METHODS = {"pph-s": _pph_s, "pph-l": _pph_l, "alh": _alh, "mvbt": _mvbt}
 DEFAULT = "pph-s"
 
 
