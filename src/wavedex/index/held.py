@@ -154,7 +154,10 @@ class Held(Readable, Generic[D]):
         """
         check_roots(self._files, self._definition.slotting, self._log.latest())
         feed = self.change_feed
-        batches = feed.read(feed.find(since_commit, until_commit))
+        if since_commit is None and until_commit is None:
+            batches = feed.read_newest()
+        else:
+            batches = feed.read(feed.find(since_commit, until_commit))
         return pa.RecordBatchReader.from_batches(feed.schema, batches)
 
     @property

@@ -162,6 +162,19 @@ class ChangeFeed(Generic[D]):
             return self._steps([(None, last)])
         return self._steps(pairwise(range(first, last + 1)))
 
+    def read_newest(self) -> Iterator[pa.RecordBatch]:
+        """All that is there as having come: of a later commit, where one is removed meanwhile."""
+        while True:
+            newest = self._log.commits()[-1]
+            try:
+                found = [*self.read(self.find(None, newest))]
+            except CommitGone:
+                if self._log.commits()[-1] == newest:
+                    raise
+            else:
+                yield from found
+                return
+
     def read(self, steps: Iterable[Step]) -> Iterator[pa.RecordBatch]:
         """The rows that came and went, a batch for each step that has any. Raises CommitGone."""
         for step in steps:

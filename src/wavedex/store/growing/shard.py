@@ -29,14 +29,14 @@ from wavedex.rows.codes import with_codes
 from wavedex.rows.entries import EntrySpec
 from wavedex.rows.hashes import U64
 from wavedex.rows.keys import Plain
-from wavedex.rows.order import spread_ranges
+from wavedex.rows.order import spread_ranges, stable_order
 from wavedex.rows.pieces import Piece
 from wavedex.store.directory import I64, Bools, HashTable, build_table
 from wavedex.store.growing.records import RecordFormat, Records
 from wavedex.store.part import Part
 from wavedex.store.positions import Positioned
 from wavedex.store.room import FreeRoom
-from wavedex.store.shard import KeyedShard, Range, checksum_findings
+from wavedex.store.shard import KeyedShard, Range, Shard, checksum_findings
 from wavedex.store.sieve import Sieve, between
 
 KEPT_MOST = 4096
@@ -255,23 +255,48 @@ class GrowingShard(Positioned, KeyedShard):
         within: Range | None,
         sieves: Sequence[Sieve] = (),
         words: Mapping[str, pa.Array] | None = None,
+        other: Shard | None = None,
     ) -> Piece:
         """The rows that all sieves keep, in the order of the file where some are left out.
 
         COST: the numbers are looked at from front to back, free room too. Only rows that are kept
-        are decoded.
+        are decoded. With `other`, only the buckets are copied that it does not show as they are.
         """
-        names, positions = self.spec.schema.names, self._positions_of(self.buckets)
+        names = self.spec.schema.names
         in_range = [] if within is None else [between(self.spec.order, *within)]
+        records, all_sieves = self.records, (*in_range, *sieves)
+        if isinstance(other, GrowingShard):
+            records = records.take(self._positions_of(self._not_in(other)))
         kept: Bools | None = None
-        for sieve in (*in_range, *sieves):
+        for sieve in all_sieves:
             keeps = sieve.keeps(
-                lambda name: self.format.numbers(self.records, names.index(name)), len(self.records)
+                lambda name: self.format.numbers(records, names.index(name)), len(records)
             )
             kept = keeps if kept is None else kept & keeps
+        if records is not self.records:
+            some = records if kept is None else records.take(np.flatnonzero(kept))
+            return Piece(with_codes(self.decode(some), words or {}))
+        positions = self._positions_of(self.buckets)
         if kept is not None:
             positions = np.sort(positions[kept[positions]])
         return Piece(with_codes(self.rows_at(positions), words or {}))
+
+    def _not_in(self, other: GrowingShard) -> Buckets:
+        """The buckets with records that another version of the same files does not show.
+
+        They come in the order of the file.
+
+        A record that is shown is never written over. So where both have a bucket in the same room,
+        the records that both show are the same.
+        """
+        mine, theirs = self.buckets, other.buckets
+        twins = np.full(max(len(self.records), len(other.records)), -1, np.int32)
+        twins[theirs.rooms] = np.arange(len(theirs.rooms), dtype=np.int32)
+        twin = twins[mine.rooms]
+        is_less = mine.firsts < theirs.firsts[twin]
+        is_more = mine.firsts + mine.counts > (theirs.firsts + theirs.counts)[twin]
+        found = mine.take(np.flatnonzero((twin < 0) | is_less | is_more))
+        return found.take(stable_order(found.rooms))
 
     def decode(self, records: Records) -> pa.RecordBatch:
         """Records as rows. Raises Damaged where they point at what is not there."""
