@@ -131,6 +131,13 @@ def create(
             help="How far followers of changes may fall behind, in time or commits; else 7 days.",
         ),
     ] = None,
+    history: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Keep for ever which keys were there when, by this method: pph-s, mvbt ...",
+        ),
+    ] = None,
     null: NoValue = "",
     from_kind: From = None,
     yes: Annotated[
@@ -165,6 +172,7 @@ def create(
         "keep_commits": keep_commits,
         "keep_for": keep_for,
         "keep_followed": keep_followed,
+        "history": history,
     }
     given = {name: value for name, value in options.items() if value not in (None, [])}
     _check_options(kind, given, is_empty=like is not None)
