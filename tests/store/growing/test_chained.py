@@ -19,8 +19,8 @@ from wavedex.errors import BadDefinition, Damaged
 from wavedex.files.local import Files
 from wavedex.rows.entries import EntrySpec
 from wavedex.store.formats import FORMATS, open_shard
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.chained import ChainedShard, Chains, build_chained, write_chains
-from wavedex.store.growing.shard import Buckets
 from wavedex.store.package import Site
 from wavedex.store.part import Part
 from wavedex.store.room import Sizes

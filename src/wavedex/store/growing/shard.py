@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -29,9 +29,9 @@ from wavedex.rows.codes import with_codes
 from wavedex.rows.entries import EntrySpec
 from wavedex.rows.hashes import U64
 from wavedex.rows.keys import Plain
-from wavedex.rows.order import spread_ranges, stable_order
 from wavedex.rows.pieces import Piece
 from wavedex.store.directory import I64, Bools, HashTable, build_table
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.records import RecordFormat, Records
 from wavedex.store.part import Part
 from wavedex.store.positions import Positioned
@@ -44,47 +44,6 @@ KEPT_MOST = 4096
 
 Of more records it costs little to find out.
 """
-
-
-@dataclass(frozen=True)
-class Buckets:
-    """Where buckets lie."""
-
-    rooms: I64
-    """Where the room of each begins."""
-    sizes: I64
-    """The size of the room of each."""
-    skips: I64
-    """How many records are skipped at the front of each."""
-    counts: I64
-    """How many records of each count."""
-
-    @property
-    def firsts(self) -> I64:
-        """The position of each bucket's first record."""
-        return self.rooms + self.skips
-
-    def positions(self) -> I64:
-        """The positions of all records that count, bucket by bucket."""
-        return spread_ranges(self.firsts, self.counts)
-
-    def take(self, which: I64) -> Buckets:
-        """Some of the buckets, or all in another order."""
-        return Buckets(*(array[which] for array in self.arrays().values()))
-
-    def followed_by(self, other: Buckets) -> Buckets:
-        """These and then those."""
-        pairs = zip(self.arrays().values(), other.arrays().values(), strict=True)
-        return Buckets(*(np.concatenate(pair) for pair in pairs))
-
-    def arrays(self) -> dict[str, I64]:
-        """As a directory holds them."""
-        return {
-            "rooms": self.rooms,
-            "sizes": self.sizes,
-            "skips": self.skips,
-            "counts": self.counts,
-        }
 
 
 class GrowingShard(Positioned, KeyedShard):
@@ -266,7 +225,9 @@ class GrowingShard(Positioned, KeyedShard):
         in_range = [] if within is None else [between(self.spec.order, *within)]
         records, all_sieves = self.records, (*in_range, *sieves)
         if isinstance(other, GrowingShard):
-            records = records.take(self._positions_of(self._not_in(other)))
+            most = max(len(records), len(other.records))
+            buckets = self.buckets.not_in(other.buckets, most)
+            records = records.take(self._positions_of(buckets))
         kept: Bools | None = None
         for sieve in all_sieves:
             keeps = sieve.keeps(
@@ -280,23 +241,6 @@ class GrowingShard(Positioned, KeyedShard):
         if kept is not None:
             positions = np.sort(positions[kept[positions]])
         return Piece(with_codes(self.rows_at(positions), words or {}))
-
-    def _not_in(self, other: GrowingShard) -> Buckets:
-        """The buckets with records that another version of the same files does not show.
-
-        They come in the order of the file.
-
-        A record that is shown is never written over. So where both have a bucket in the same room,
-        the records that both show are the same.
-        """
-        mine, theirs = self.buckets, other.buckets
-        twins = np.full(max(len(self.records), len(other.records)), -1, np.int32)
-        twins[theirs.rooms] = np.arange(len(theirs.rooms), dtype=np.int32)
-        twin = twins[mine.rooms]
-        is_less = mine.firsts < theirs.firsts[twin]
-        is_more = mine.firsts + mine.counts > (theirs.firsts + theirs.counts)[twin]
-        found = mine.take(np.flatnonzero((twin < 0) | is_less | is_more))
-        return found.take(stable_order(found.rooms))
 
     def decode(self, records: Records) -> pa.RecordBatch:
         """Records as rows. Raises Damaged where they point at what is not there."""
