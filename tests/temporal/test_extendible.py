@@ -90,7 +90,7 @@ class Judged:
         self.moved += len(kinds) // 2
         if adds:
             self.there[oid] = None
-        entry_ids = {self.alive.entry_of(each): each for each in self.there}
+        entry_ids = {int(self.alive.entries_of(np.array([each]))[0]): each for each in self.there}
         entry_ids[int(entries[0])] = oid
         for kind, bucket, entry in zip(
             kinds, events.buckets.tolist(), events.entries.tolist(), strict=False

@@ -83,12 +83,6 @@ class Alive:
         if 2 * (len(self) + count) > len(self._table):
             self._rehash(1 << (4 * (len(self) + count)).bit_length())
 
-    def entry_of(self, oid: int) -> int:
-        """The entry of an id; -1 where it is not alive."""
-        from wavedex.temporal.alive_kernels import entry_of
-
-        return int(entry_of(self._table, self._ids.room, oid))
-
     def entries_of(self, ids: I64) -> I32:
         """The entries of ids; -1 where one is not alive."""
         from wavedex.temporal.alive_kernels import entries_of

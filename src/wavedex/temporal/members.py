@@ -22,9 +22,9 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, ReadOnly, SetBroken, StreamOutOfStep
-from wavedex.jit import check_speed
 from wavedex.log.outside import Outside
 from wavedex.rows.arrow import from_values
+from wavedex.temporal import warmup
 from wavedex.temporal.asking import Asking
 from wavedex.temporal.changes import I32, I64
 from wavedex.temporal.definition import SetDefinition
@@ -49,7 +49,7 @@ class TemporalSet(Asking):
 
     def __init__(self, definition: SetDefinition, folder: SetFolder | None) -> None:
         """Use `create` or `open`."""
-        check_speed("A set over time")
+        warmup.begin()
         self._definition, self._folder = definition, folder
         self._held: Loaded | None = None
         self._state: State | None = None

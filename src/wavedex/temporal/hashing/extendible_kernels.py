@@ -53,7 +53,7 @@ def ending(oid: int, depth: int, shape: I64) -> int:
 
 
 @kernel
-def depth_limit(shape: I64) -> int:
+def _depth_limit(shape: I64) -> int:
     """How deep a bucket may be."""
     depth = DEPTH_MORE
     while shape[ALIVE] >> (depth - DEPTH_MORE):
@@ -200,7 +200,7 @@ def plan(
         if kinds[done - 1] == ADD:
             _link(entry, bucket, heads, counts, after, before)
             shape[ALIVE] += 1
-            if counts[bucket] <= shape[ABOVE] or depths[bucket] >= depth_limit(shape):
+            if counts[bucket] <= shape[ABOVE] or depths[bucket] >= _depth_limit(shape):
                 continue
             bit = 1 << depths[bucket]
             other = _split(

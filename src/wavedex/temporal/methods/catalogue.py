@@ -38,7 +38,19 @@ def _mvbt() -> type[Method]:
     return Mvbt
 
 
-METHODS = {"pph-s": _pph_s, "pph-l": _pph_l, "alh": _alh, "mvbt": _mvbt}
+def _snapshot() -> type[Method]:
+    from wavedex.temporal.methods.snapshot_set import SnapshotSet
+
+    return SnapshotSet
+
+
+METHODS = {
+    "pph-s": _pph_s,
+    "pph-l": _pph_l,
+    "alh": _alh,
+    "mvbt": _mvbt,
+    "snapshot": _snapshot,
+}
 DEFAULT = "pph-s"
 
 

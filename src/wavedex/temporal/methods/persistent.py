@@ -13,6 +13,7 @@ from typing import Any
 
 from wavedex.temporal.changes import I32, I64, Changes, Lifespans
 from wavedex.temporal.hashing.catalogue import hashing_of
+from wavedex.temporal.hashing.contract import Hashing
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.layout import Layout
 from wavedex.temporal.methods.contract import Arrays, Method
@@ -26,9 +27,13 @@ class Persistent(Method):
 
     def __init__(self, layout: Layout, settings: Any) -> None:
         super().__init__(layout, settings)
-        self.hashing = hashing_of(settings, layout.records)
+        self.hashing = self._hashing(settings, layout)
         self.store = self._histories(settings)
         self._events = Events()
+
+    def _hashing(self, settings: Any, layout: Layout) -> Hashing:
+        """A hashing of what is alive, of nobody yet."""
+        return hashing_of(settings, layout.records)
 
     @abstractmethod
     def _histories(self, settings: Any) -> Histories:
