@@ -42,7 +42,10 @@ LOG_PART = 8
 """The same for this part of all changes, where that is more."""
 
 T = TypeVar("T")
-_BROKEN = (ValueError, LookupError, TypeError, OverflowError, pa.ArrowException, WavedexError)
+_BROKEN = (
+    ValueError, LookupError, TypeError, AttributeError, OverflowError, pa.ArrowException,
+    WavedexError,
+)  # fmt: skip
 
 
 class Loaded(NamedTuple):
@@ -164,6 +167,7 @@ class SetFolder:
                 flat = own_view(values, whole, ref.name)
                 kept[name] = flat if widths[name] is None else flat.reshape(-1, widths[name])
             state.restore(kept, commit.base.changes)
+            state.check_restored()
         return state
 
     def _events(self, segment: Changed, columns: Columns) -> Events:

@@ -18,6 +18,7 @@ from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.layout import Layout
 from wavedex.temporal.methods.contract import Arrays, Method
 from wavedex.temporal.methods.histories import Histories
+from wavedex.temporal.soundness import Known
 
 
 class Persistent(Method):
@@ -48,6 +49,11 @@ class Persistent(Method):
         """Be as another was."""
         self.hashing.restore(arrays)
         self.store.restore(arrays)
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        self.hashing.check(known)
+        self.store.check(known)
 
     @property
     def pages(self) -> int:
