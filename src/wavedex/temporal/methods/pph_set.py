@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from wavedex.errors import BadDefinition
-from wavedex.temporal.changes import I32, I64, Changes, Lifespans
+from wavedex.temporal.changes import I32, I64, BucketPages, Changes, Lifespans
 from wavedex.temporal.hashing.catalogue import HashingSettings, hashing_of
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.layout import Layout
@@ -106,6 +106,15 @@ class PphSet(Method):
     def everything(self) -> Lifespans:
         """All lifespans of all ids."""
         return self.store.everything()
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets there ever were."""
+        return self.hashing.buckets
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket."""
+        return self.store.pages_of(bucket)
 
     def findings(self) -> Iterator[str]:
         """What is wrong with the arrays, in sentences."""
