@@ -198,6 +198,25 @@ def test_inspect_says_what_a_set_is(run, members):
     assert about == TemporalSet.open(members).describe()
 
 
+def test_inspect_draws_the_sizes_and_the_pages_of_a_bucket(run, tmp_path, members):
+    found, drawn = TemporalSet.open(members), tmp_path / "sizes.svg"
+    told = run("temporal", "inspect", members, "--picture", drawn, COLUMNS="70")
+    assert drawn.read_text() == found.draw().svg
+    drawn_lines = [line.rstrip() for line in found.draw().lines(70)]
+    lines = [line.rstrip() for line in told.stdout.splitlines()]
+    assert lines[-len(drawn_lines) :] == drawn_lines
+    number = next(each for each in range(found.buckets) if found.bucket(each).num_rows)
+    told = run("temporal", "inspect", members, "--bucket", number, "--picture", drawn)
+    assert "page 0" in told.stdout
+    assert drawn.read_text() == found.draw(number).svg
+    about = json.loads(run("temporal", "inspect", members, "--bucket", number, "--json").stdout)
+    assert about["pages_of_bucket"][0]["start"] == "2026-03-01"
+    told = run("temporal", "inspect", members, "--bucket", 10)
+    assert (told.exit_code, "They are 0 to 9" in told.stderr) == (1, True)
+    told = run("temporal", "inspect", members, "--picture", tmp_path / "a.png")
+    assert (told.exit_code, "ends in .svg" in told.stderr) == (1, True)
+
+
 def test_verify_names_what_is_damaged_and_fails(run, members):
     assert run("temporal", "verify", members).stdout.startswith("ok: 4 changes, 2 ids now")
     assert json.loads(run("temporal", "verify", members, "--json").stdout)["ok"] is True

@@ -10,7 +10,9 @@ import pyarrow as pa
 
 from wavedex.errors import BadDefinition, Forgotten
 from wavedex.rows.arrow import empty_batch, to_arrow
+from wavedex.show.picture import Picture
 from wavedex.temporal.changes import I32, I64, NOW, Bools, Lifespans
+from wavedex.temporal.drawing import draw_bucket, draw_sizes
 from wavedex.temporal.instants import TICK_MAX
 from wavedex.temporal.io import Io
 from wavedex.temporal.rebuilding import overlaps, sizes_of
@@ -166,10 +168,7 @@ class Asking(ABC):
         `records`, and `copies`: how many of those are copies from other pages.
         Raises BadDefinition.
         """
-        state = self._ready()
-        if state is None or not 0 <= bucket < state.method.buckets:
-            there = f"They are 0 to {self.buckets - 1}" if self.buckets else "It has none"
-            raise BadDefinition(f"The set has no bucket {bucket}. {there}.")
+        state = self._with_bucket(bucket)
         found, times = state.method.pages_of(bucket), state.instants.times
         return pa.table(
             {
@@ -180,6 +179,24 @@ class Asking(ABC):
                 "copies": to_arrow(found.copies),
             }
         )
+
+    def draw(self, bucket: int | None = None) -> Picture:
+        """A picture of how large the set was over time, or of the pages of a bucket.
+
+        A notebook shows it, `print` prints it, and its `save` writes it to an SVG file.
+        Raises BadDefinition where there is no such bucket.
+        """
+        if bucket is None:
+            return draw_sizes(self._ready(), self.sizes())
+        return draw_bucket(self._with_bucket(bucket), bucket)
+
+    def _with_bucket(self, bucket: int) -> State:
+        """All that is known. Raises BadDefinition where there is no such bucket."""
+        state = self._ready()
+        if state is None or not 0 <= bucket < state.method.buckets:
+            there = f"They are 0 to {self.buckets - 1}" if self.buckets else "It has none"
+            raise BadDefinition(f"The set has no bucket {bucket}. {there}.")
+        return state
 
     # -- about itself -------------------------------------------------------------------------
 

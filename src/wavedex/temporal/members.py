@@ -25,6 +25,7 @@ from wavedex.errors import BadDefinition, ReadOnly, SetBroken, StreamOutOfStep
 from wavedex.jit import check_speed
 from wavedex.log.outside import Outside
 from wavedex.rows.arrow import from_values
+from wavedex.show.set_svg import to_html
 from wavedex.temporal.asking import Asking
 from wavedex.temporal.changes import I32, I64
 from wavedex.temporal.definition import SetDefinition
@@ -382,6 +383,9 @@ class TemporalSet(Asking):
         if self._broken:
             again = "Call refresh()" if self._folder is not None else "Build it anew"
             raise SetBroken(f"{self._broken} What it holds is not whole. {again}.")
+
+    def _repr_html_(self) -> str:
+        return to_html(self.describe(), self.draw().svg)
 
     def __repr__(self) -> str:
         where = "in memory" if self._folder is None else f"at {self.path}"
