@@ -24,10 +24,12 @@ import pyarrow as pa
 from wavedex.errors import BadDefinition, ReadOnly, SetBroken, StreamOutOfStep
 from wavedex.log.outside import Outside
 from wavedex.rows.arrow import from_values
+from wavedex.show.set_svg import to_html
 from wavedex.temporal import warmup
 from wavedex.temporal.asking import Asking
 from wavedex.temporal.changes import I32, I64
 from wavedex.temporal.definition import SetDefinition
+from wavedex.temporal.description import describe
 from wavedex.temporal.events import Columns, Events, Names, columns_of, events_of, table_of
 from wavedex.temporal.folder import Loaded, SetFolder
 from wavedex.temporal.ids.catalogue import type_of_id
@@ -347,12 +349,31 @@ class TemporalSet(Asking):
         state = self._ready()
         return findings + ([] if state is None else [*state.findings()])
 
+    def save(self, path: str | os.PathLike[str], *, surroundings: Outside | None = None) -> int:
+        """Keep a set in memory at a path from now on. Commits. Raises AlreadyExists."""
+        with self._lock:
+            if self._folder is not None:
+                raise ReadOnly(f"The set is kept at {self.path} already.")
+            self._ready()
+            folder = SetFolder.create(path, self._definition, surroundings or Outside())
+            try:
+                self._folder, self._held = folder, folder.load()
+                return self._commit(whole=True)
+            except BaseException:
+                self._folder = self._held = None
+                raise
+
     # -- about itself -------------------------------------------------------------------------
 
     @property
     def path(self) -> str | None:
         """Where it lies; None in memory."""
         return None if self._folder is None else str(self._folder.files.root)
+
+    def describe(self) -> dict[str, Any]:
+        """What it is, what is in it and what it takes, as plain JSON."""
+        state = self._ready()
+        return {"path": self.path, **describe(self, self._definition, state, self._held)}
 
     @property
     def method(self) -> str:
@@ -389,6 +410,9 @@ class TemporalSet(Asking):
         if self._broken:
             again = "Call refresh()" if self._folder is not None else "Build it anew"
             raise SetBroken(f"{self._broken} What it holds is not whole. {again}.")
+
+    def _repr_html_(self) -> str:
+        return to_html(self.describe(), self.draw().svg)
 
     def __repr__(self) -> str:
         where = "in memory" if self._folder is None else f"at {self.path}"

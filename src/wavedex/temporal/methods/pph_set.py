@@ -7,9 +7,10 @@ A question takes about two pages while the load of the hashing stays below the u
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from wavedex.errors import BadDefinition
+from wavedex.temporal.changes import BucketPages
 from wavedex.temporal.hashing.catalogue import HashingSettings
 from wavedex.temporal.methods.persistent import Persistent
 from wavedex.temporal.methods.snapshot_store import SnapshotStore
@@ -49,9 +50,18 @@ class PphSet(Persistent):
     """Partially persistent hashing with evolving sets."""
 
     name = "pph-s"
-    settings = PphSetSettings
+    settings: ClassVar[type] = PphSetSettings
     store: SnapshotStore
 
     def _histories(self, settings: Any) -> SnapshotStore:
         on_disk = settings.trees == "disk"
         return SnapshotStore(self.layout, settings.usefulness, on_disk, self.io)
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets there ever were."""
+        return self.hashing.buckets
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket."""
+        return self.store.pages_of(bucket)

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Lifespans
+from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, BucketPages, Lifespans
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.io import Io
@@ -187,6 +187,20 @@ class SnapshotStore:
         """The pages of a bucket, in the order in which they accepted records."""
         start, count = self._buckets.room[bucket, [kernels.TREE, kernels.ENTRIES]].tolist()
         return self._trees.room[start : start + count, 1].astype(np.int64)
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket, in the order in which they accepted records."""
+        pages = self._accepted(bucket) if bucket < self._buckets.count else _NONE
+        halves, first = self._halves[pages], 2 * (HEADER + self._layout.records)
+        begun = halves[:, first : first + self._layout.records]
+        is_used = np.arange(self._layout.records) < halves[:, [kernels.COUNT]]
+        return BucketPages(
+            pages,
+            halves[:, kernels.START],
+            halves[:, kernels.END],
+            halves[:, kernels.COUNT],
+            (is_used & (begun < 0)).sum(axis=1, dtype=np.int32),
+        )
 
     def _spans(self, pages: I64, oid: int | None) -> Lifespans:
         return spans_in(pages, self._words.room, self._halves, self._layout, oid)
