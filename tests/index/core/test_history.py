@@ -74,7 +74,7 @@ def test_whatever_happens_to_a_wave(tmp_path, seed):
     rng = random.Random(seed)
     index = make(tmp_path / "a", keep_commits=500, window=6, indexes=3)
     slot = 0
-    for _ in range(40):
+    for turn in range(40):
         what = rng.choice("aaaaaalmevo")
         if what == "a":
             slot += rng.choice([1, 1, 1, 2, 4])
@@ -91,8 +91,9 @@ def test_whatever_happens_to_a_wave(tmp_path, seed):
             gone = f"k{rng.randrange(15)}"
             index.erase([gone])
             assert index.history.lifespans(gone).num_rows == 0
-        if slot:
+        if slot and (turn % 6 == 0 or what == "e"):
             check(index)
+    check(index)
     assert len(index.history.lifespans()) > 25
 
 
@@ -113,7 +114,9 @@ def test_history_is_that_of_every_commit_of_lives(tmp_path, method):
         if now % 10 == 0 and rows:
             index.retract(now, pa.Table.from_pylist(rows[:1], LIVES))
             spans.remove(rows[0])
-        check(index)
+        if now % 18 == 0:
+            check(index)
+    check(index)
     history = index.history
     # Between refreshes, too: a row goes at its own end.
     for time in range(20, 40):
@@ -135,7 +138,7 @@ def test_history_of_counted_windows(tmp_path):
         rows = [{"k": (position + each) % 5, "b": now, "n": position + each} for each in range(3)]
         position += 3
         index.update(now, pa.Table.from_pylist(rows, COUNTED), arrived={"n": position})
-        check(index)
+    check(index)
 
 
 def test_keys_of_several_columns_and_of_dates(tmp_path):
@@ -283,7 +286,7 @@ def test_rows_as_of_a_past_time(tmp_path):
     index = make(tmp_path / "a", keep_commits=9)
     for slot in range(20):
         index.append(rows_of(slot))
-    for time in range(10, 205):
+    for time in range(13, 205, 4):
         slots = range(max(0, time // 10 - 4), time // 10)
         window = pa.concat_tables([rows_of(slot) for slot in slots])
         for key in ("k1", "k2"):
@@ -317,7 +320,7 @@ def test_rows_of_lives_as_of_a_past_time(tmp_path):
         new = [{"k": 1, "b": now, "e": now + rng.randrange(1, 15)} for _ in range(2)]
         index.update(now, pa.Table.from_pylist(new, LIVES))
         rows += new
-    for time in range(4, 38):
+    for time in range(4, 38, 3):
         expected = [each for each in rows if each["b"] <= time < each["e"]]
         found = index.probe(1, as_of=time).to_pylist()
         assert sorted(found, key=str) == sorted(expected, key=str), time
