@@ -48,8 +48,6 @@ class Values(ABC):
 
     def encode(self, column: pa.Array) -> tuple[I64, Bools | None]:
         """The numbers of the values, without nulls, and where there are nulls; None for nowhere."""
-        if pt.is_dictionary(column.type) and column.dictionary.null_count:
-            column = column.dictionary_decode()
         if not column.null_count:
             return self._encode(column), None
         return self._encode(column.drop_null()), to_numpy(column.is_null())
