@@ -227,6 +227,30 @@ def test_every_row_has_the_columns_and_no_others(rows, error):
     assert len(w) == 0
 
 
+def test_views_are_kept_as_plain_text():
+    """Polars and others hand text over as views, of which Arrow takes no single rows."""
+    views = pa.dictionary(pa.uint32(), pa.string_view())
+    codes = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, 0], pa.uint32()), pa.array(["x", "y"], pa.string_view())
+    )
+    rows = pa.table(
+        {"k": pa.array(["a", "b", "a"], pa.string_view()), "c": codes},
+        schema=pa.schema([("k", pa.string_view()), ("c", views)]),
+    )
+    w = Window(rows, rows=3, basic=1, ring=["k"], index=["c"])
+    w.push(rows)
+    assert w.lookup("k", "a").to_pylist() == [{"k": "a", "c": "x"}] * 2
+    assert w.histogram("c").to_pylist() == [{"c": "x", "count": 2}, {"c": "y", "count": 1}]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.string_view()), pa.run_end_encoded(pa.int32(), pa.int64())], ids=str
+)
+def test_a_type_of_which_no_rows_can_be_taken_is_refused(kind):
+    with pytest.raises(errors.BadDefinition, match="Cast it to a plainer type"):
+        Window({"k": pa.int64(), "v": kind}, rows=2, basic=1)
+
+
 def test_a_row_may_have_lists_and_structs():
     kinds = {"tags": pa.list_(pa.string()), "at": pa.struct([("x", pa.int64())])}
     w = Window(kinds, rows=3, basic=1)

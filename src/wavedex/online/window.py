@@ -244,14 +244,11 @@ class Window(Askable):
     def ask(self, query: Query) -> Answer:
         """The answer of a query over what can be seen now."""
         check_query(query)
-        schedule = self.schedule
-        if schedule.pressure is None:
-            return query.answer(self)
-        return said_of_sample(query.answer(self), schedule.sampled)
+        return self._said_of_sample(query, query.answer(self))
 
     def news(self, query: Query, basics: int) -> Answer:
         """What a subscriber to a query is handed who was told so many basic windows ago."""
-        return said_of_sample(query.news(self, basics), self.schedule.sampled)
+        return self._said_of_sample(query, query.news(self, basics))
 
     def explain(self, query: Query) -> Explanation:
         """What an answer takes: its mode, what it is answered from, what would save work."""
@@ -324,6 +321,13 @@ class Window(Askable):
         refill(window, index, stream)
         window.archive(index, stream, every=every, delay=archive_delay)
         return window
+
+    def _said_of_sample(self, query: Query, answer: Answer) -> Answer:
+        others = query.others()
+        if self.schedule.pressure is None and not others:
+            return answer
+        lacking = min((each.schedule.sampled for each in others), default=1.0)
+        return said_of_sample(answer, self.schedule.sampled, lacking)
 
     def _take(self, batch: pa.RecordBatch) -> int:
         schedule = self.schedule

@@ -29,6 +29,9 @@ class _Joined(Query):
     other_on: str | None
     columns: Sequence[str] | None
 
+    def others(self) -> tuple[Window, ...]:
+        return (self.other,)
+
     def _freeze(self) -> None:
         if self.columns is not None:
             object.__setattr__(self, "columns", tuple(self.columns))
