@@ -81,8 +81,12 @@ class Subscription:
 
     def close(self) -> None:
         """Evaluate it no more."""
-        self._window.schedule.remove(self)
-        self._release()
+        held = self._window.turn.take()
+        try:
+            self._window.schedule.remove(self)
+            self._release()
+        finally:
+            held.release()
 
     def turn(self) -> bool:
         """A basic window is complete: whether the query is due."""

@@ -8,7 +8,7 @@ of the oldest, and whoever waits for that is told. What is in the window is aske
 3. After each slide watchers are told: archives, kept results, and the schedule of continuous
    queries (`wavedex.online.subscriptions`). Then values that are gone are purged.
 
-One thread at a time uses a window.
+Threads take turns (`wavedex.online.turns`).
 """
 
 from __future__ import annotations
@@ -51,6 +51,7 @@ from wavedex.online.subscriptions import (
     said_of_sample,
     system_timer,
 )
+from wavedex.online.turns import Turn, in_turn
 from wavedex.rows.arrow import to_arrow
 from wavedex.slots import from_ordinals
 from wavedex.slots.contract import ORDINAL_MAX
@@ -152,7 +153,9 @@ class Window(Askable):
         self._intake = Intake(self.schema)
         most = self.pace.rows * (self.pace.count + 1) if isinstance(self.pace, CountPace) else 0
         self._contents = Contents(self.schema, self.pace.count, most, spill)
-        fill(self._contents, self.layout)
+        self.turn = Turn()
+        """Threads take turns (`wavedex.online.turns`)."""
+        self._share()
         if self._contents.attributes:
             warmup.begin()
         domains = [each.domain for each in self._contents.attributes.values()]
@@ -173,6 +176,7 @@ class Window(Askable):
 
     # -- rows come ---------------------------------------------------------------------------------
 
+    @in_turn
     def push(self, rows: Any, *, stream: str | None = None, number: int | None = None) -> int:
         """Take rows. Returns how many basic windows were completed.
 
@@ -205,6 +209,7 @@ class Window(Askable):
         self.streams.forget(self.complete)
         return done
 
+    @in_turn
     def advance(self, now: object = None) -> int:
         """Let time go on to an instant without rows. Returns how many basic windows were completed.
 
@@ -235,6 +240,11 @@ class Window(Askable):
         """
         check_interval(every, importance)
         check_query(query)
+        self._tie(query)
+        return self._subscribed(query, every, to, importance)
+
+    @in_turn
+    def _subscribed(self, query: Query, every: int, to: Any, importance: float) -> Subscription:
         query.explain(self)  # Raises where the window cannot answer it.
         subscription = Subscription(self, query.for_subscriber(), every, to, importance)
         self.schedule.add(subscription)
@@ -244,7 +254,17 @@ class Window(Askable):
     def ask(self, query: Query) -> Answer:
         """The answer of a query over what can be seen now."""
         check_query(query)
-        return self._said_of_sample(query, query.answer(self))
+        self._tie(query)
+        held = self.turn.take()
+        try:
+            return self._said_of_sample(query, query.answer(self))
+        finally:
+            held.release()
+
+    def _tie(self, query: Query) -> None:
+        """Have one turn with the windows that a query looks at besides."""
+        for other in query.others():
+            self.turn.tie(other.turn)
 
     def news(self, query: Query, basics: int) -> Answer:
         """What a subscriber to a query is handed who was told so many basic windows ago."""
@@ -253,8 +273,14 @@ class Window(Askable):
     def explain(self, query: Query) -> Explanation:
         """What an answer takes: its mode, what it is answered from, what would save work."""
         check_query(query)
+        self._tie(query)
+        return self._explained(query)
+
+    @in_turn
+    def _explained(self, query: Query) -> Explanation:
         return query.explain(self)
 
+    @in_turn
     def archive(self, index: Any, stream: str, *, every: int = 1, delay: object = None) -> Archive:
         """Hand basic windows on to an index from now on, `every` so many as one batch of a stream.
 
@@ -273,6 +299,7 @@ class Window(Askable):
         self._archives.append(archive)
         return archive
 
+    @in_turn
     def close(self) -> None:
         """End archives, subscriptions and watchers, and let go of indexes that it shares."""
         for archive in tuple(self._archives):
@@ -324,10 +351,23 @@ class Window(Askable):
 
     def _said_of_sample(self, query: Query, answer: Answer) -> Answer:
         others = query.others()
-        if self.schedule.pressure is None and not others:
+        if not others and self.schedule.pressure is None:
             return answer
         lacking = min((each.schedule.sampled for each in others), default=1.0)
         return said_of_sample(answer, self.schedule.sampled, lacking)
+
+    def _share(self) -> None:
+        """Make columns and structures, in turn with the windows whose indexes are shared."""
+        for index in self.layout.index.values():
+            if isinstance(index, Domain):
+                self.turn.tie(index.shared_turn)
+        held = self.turn.take()
+        try:
+            fill(self._contents, self.layout)
+        finally:
+            held.release()
+        for attribute in self._contents.attributes.values():
+            self.turn.tie(attribute.domain.shared_turn)
 
     def _take(self, batch: pa.RecordBatch) -> int:
         schedule = self.schedule
@@ -509,6 +549,7 @@ class Window(Askable):
         """
         return self._attribute(name).domain
 
+    @in_turn
     def rows(self, columns: Sequence[str] | None = None, *, newest: bool = False) -> pa.RecordBatch:
         """The rows that can be seen, in the order in which they came; the newest first if asked."""
         contents = self._contents
