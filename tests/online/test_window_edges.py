@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -346,7 +347,8 @@ def test_room_that_a_burst_took_is_given_back():
     [
         {"index": 5}, {"ring": 5}, {"storage": 5}, {"groups": 5}, {"index": [["k"]]},
         {"index": {"k": None}}, {"buckets": 2**40}, {"storage_buckets": True}, {"shed": 1},
-        {"shed": True},
+        {"shed": True}, {"seed": "x"}, {"seed": -1}, {"disk": 3}, {"index": {"k": Split([], 2)}},
+        {"index": {"k": "group"}, "groups": {"k": 5}},
     ],
     ids=str,
 )  # fmt: skip
@@ -361,3 +363,25 @@ def test_what_is_no_query_is_refused(query):
     for call in (w.subscribe, w.ask, w.explain):
         with pytest.raises(errors.BadQuery, match="is no query"):
             call(query)
+
+
+ASKS: dict[str, Callable[[Window], object]] = {
+    "columns of a lookup": lambda w: w.lookup("k", 1, 5),
+    "one column by its letters": lambda w: w.ordered("k", "t"),
+    "columns of a selection": lambda w: w.select("k > 1", [1]),
+    "columns of a join": lambda w: w.join(w, "k", columns=5),
+    "columns of rows": lambda w: w.rows("k"),
+    "a condition": lambda w: w.select(["k > 1"]),
+    "an attribute": lambda w: w.histogram(["k"]),
+    "the attribute of a join": lambda w: w.join(w, ["k"]),
+    "the other window of a join": lambda w: w.join(None, "k"),
+    "the other window of a set": lambda w: w.union("w", "k"),
+}
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+def test_what_cannot_be_read_as_a_question_is_refused(ask):
+    w = Window(SCHEMA, rows=4, basic=2, ring=["k"])
+    w.push(times(0, 4))
+    with pytest.raises((errors.BadQuery, errors.MissingColumn)):
+        ask(w)

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from wavedex.errors import BadDefinition, BadKey
 from wavedex.index import WaveIndex
-from wavedex.online.archive import Archive
+from wavedex.online.archive import Archive, check_index
 from wavedex.online.pace import TimePace
 from wavedex.online.turns import Turn, in_turn
 from wavedex.rows import compute as pc
@@ -31,6 +31,7 @@ class Live:
 
     def __init__(self, window: Window, index: AnyIndex) -> None:
         """Read a window and the index that is its archive. Raises BadDefinition."""
+        check_index(index)
         self._window = window
         self.turn: Turn = window.turn
         self._index = index

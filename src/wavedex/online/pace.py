@@ -176,7 +176,7 @@ def _count(slots: Slotting, span: object, basic: object) -> int:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**62
 
 
 def _near(whole: int, part: int) -> int:

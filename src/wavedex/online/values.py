@@ -16,7 +16,7 @@ that are there (`wavedex.online.words`). Nulls have none: they are told apart fr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -183,6 +183,8 @@ class Groups(Values):
         """Group values by boundaries. Raises BadDefinition where these are not in order."""
         super().__init__(values.kind)
         self.values = values
+        if not isinstance(boundaries, Iterable) or isinstance(boundaries, str | bytes):
+            raise BadDefinition(f"groups= has {boundaries!r}: give boundaries, such as [0, 1_000].")
         if isinstance(values, Numbers | Floats):
             self.boundaries = values.as_asked(list(boundaries))
         else:

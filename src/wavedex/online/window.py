@@ -22,7 +22,7 @@ from typing import Any, Literal, Protocol
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition, BadTime, MissingColumn, WindowBroken, WindowBusy
+from wavedex.errors import BadDefinition, BadQuery, BadTime, MissingColumn, WindowBroken, WindowBusy
 from wavedex.online import warmup
 from wavedex.online.archive import Archive, check_index, refill
 from wavedex.online.askable import Askable
@@ -36,6 +36,7 @@ from wavedex.online.intake import Intake, read_schema
 from wavedex.online.layout import BUCKETS, STORAGE_BUCKETS, fill, layout_of
 from wavedex.online.pace import CountPace, Pace, TimePace, pace_of
 from wavedex.online.purging import ROWS, Purger, purging_of
+from wavedex.online.queries.columns import named
 from wavedex.online.queries.query import Explanation, Query, check_query
 from wavedex.online.recovery import recover
 from wavedex.online.spill import Spill
@@ -146,6 +147,8 @@ class Window(Askable):
             storage, index, ring, groups or {}, buckets, storage_buckets, pointers
         )
         self.layout.check(self.schema)
+        if not hasattr(seed, "__index__") or operator.index(seed) < 0:
+            raise BadDefinition(f"seed={seed!r}: give a whole number from 0 on.")
         rule = purging_of(purge, self.pace)
         pressure = pressure_of(keep_up, self.pace, basic, sheds=shed)
         spill = None if disk is None else Spill(disk)
@@ -171,7 +174,7 @@ class Window(Askable):
         """The streams that feed it, and how far they have come."""
         self.archived_rows = 0
         """How many rows an archive had before the first that came."""
-        self.schedule = Schedule(pressure, timer, seed, _lag(self.pace))
+        self.schedule = Schedule(pressure, timer, operator.index(seed), _lag(self.pace))
         """The continuous queries."""
 
     # -- rows come ---------------------------------------------------------------------------------
@@ -264,6 +267,8 @@ class Window(Askable):
     def _tie(self, query: Query) -> None:
         """Have one turn with the windows that a query looks at besides."""
         for other in query.others():
+            if not isinstance(other, Window):
+                raise BadQuery(f"{other!r} is no window. Give the window to ask together with.")
             self.turn.tie(other.turn)
 
     def news(self, query: Query, basics: int) -> Answer:
@@ -459,7 +464,7 @@ class Window(Askable):
         Raises MissingColumn, WindowBroken.
         """
         self._check_whole()
-        found = self._contents.attributes.get(name)
+        found = self._contents.attributes.get(name) if isinstance(name, str) else None
         if found is None and name not in self.schema.names:
             raise MissingColumn(
                 f"There is no column {name!r}. There are {', '.join(self.schema.names)}."
@@ -553,7 +558,8 @@ class Window(Askable):
     def rows(self, columns: Sequence[str] | None = None, *, newest: bool = False) -> pa.RecordBatch:
         """The rows that can be seen, in the order in which they came; the newest first if asked."""
         contents = self._contents
-        names = None if columns is None else [self.check_column(name) for name in columns]
+        asked = named(columns)
+        names = None if asked is None else [self.check_column(name) for name in asked]
         found = contents.span(contents.oldest, contents.shown, names)
         return found.take(to_arrow(np.arange(len(self))[::-1])) if newest else found
 
@@ -587,7 +593,7 @@ class Window(Askable):
 
     def check_column(self, name: str) -> str:
         """See that rows have values of a column, and return its name. Raises MissingColumn."""
-        if name not in self._contents.columns:
+        if not isinstance(name, str) or name not in self._contents.columns:
             if name in self.schema.names:
                 storage = self.layout.storage_of(name)
                 raise MissingColumn(
@@ -600,7 +606,7 @@ class Window(Askable):
         return name
 
     def _attribute(self, name: str) -> Attribute:
-        attribute = self._contents.attributes.get(name)
+        attribute = self.attribute(name)
         if attribute is None or attribute.index is None:
             attributes = self._contents.attributes.items()
             having = ", ".join(each for each, found in attributes if found.index) or "none"
