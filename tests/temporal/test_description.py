@@ -9,6 +9,7 @@ import pytest
 from kit.set_events import Told, spans_of
 from wavedex.errors import AlreadyExists, BadDefinition, ReadOnly
 from wavedex.temporal import TemporalSet
+from wavedex.temporal.methods.catalogue import METHODS
 
 
 def filled(seed=1, count=400, **options):
@@ -46,11 +47,13 @@ def test_an_empty_set_and_one_in_memory_describe_themselves():
     assert filled()[0].describe()["bytes"] > 10_000
 
 
-@pytest.mark.parametrize("method", ["pph-s", "mvbt"])
+@pytest.mark.parametrize("method", METHODS)
 def test_sizes_are_those_of_snapshots(method):
     found, told = filled(method=method, page_records=8)
     sizes = found.sizes().to_pylist()
     assert len(sizes) > 100
+    assert found.describe()["pages"] == found.pages > 1
+    assert "now" in str(found.draw())
     for each in sizes[::7]:
         assert each["size"] == len(told.members.snapshot(each["time"]))
     assert [each["time"] for each in sizes] == sorted({each["time"] for each in sizes})

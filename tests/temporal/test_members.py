@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wavedex as wx
 from kit.set_events import NAMES, Told, all_bytes, spans_of
 from wavedex.errors import (
     AlreadyExists,
@@ -249,6 +250,12 @@ def test_places_that_are_taken_or_empty(tmp_path):
         TemporalSet.open(tmp_path)
     with pytest.raises(ReadOnly, match="in memory"):
         TemporalSet.create().refresh()
+    with pytest.raises(NotAnIndex, match="is a set over time"):
+        wx.open(tmp_path / "a.wxt")
+    schema = pa.schema([("k", pa.int64())])
+    wx.WaveIndex.create(tmp_path / "b.wx", schema, key="k", window=2)
+    with pytest.raises(NotAnIndex, match="is an index"):
+        TemporalSet.open(tmp_path / "b.wx")
 
 
 def test_batches_of_a_stream_count_once(tmp_path):

@@ -102,6 +102,11 @@ class SetFolder:
         try:
             content = files.read(SET)
         except (FileNotFoundError, NotADirectoryError):
+            if files.exists(names.DEFINITION):
+                raise NotAnIndex(
+                    f"{path} is an index, and no set over time: open it with wavedex.open, and ask "
+                    "its history, if it keeps one."
+                ) from None
             raise NotAnIndex(
                 f"{path} is no set over time: it has no {SET}. Check the path, or create a set "
                 "there with TemporalSet.create."

@@ -30,13 +30,6 @@ def events_again(state: State, spans: Lifespans) -> Events:
     return Events(ids, state.instants.ticks[versions[order]], signs, state.rows.take(pointers))
 
 
-def sizes_of(spans: Lifespans, versions: int) -> I64:
-    """How many ids were there as of each version."""
-    added = np.bincount(spans.starts, minlength=versions)
-    removed = np.bincount(spans.ends[spans.ends != NOW], minlength=versions)
-    return np.cumsum(added - removed)
-
-
 def rebuilt(state: State, kept: Bools, empty: State) -> State:
     """A set with some of the lifespans of another, made of an empty one like it."""
     spans = only(state.method.everything(), kept)
@@ -48,6 +41,13 @@ def rebuilt(state: State, kept: Bools, empty: State) -> State:
         again = empty.ids.number(state.ids.values(alive))
         empty.alive.set_counts(again, state.alive.counts_of(alive))
     return empty
+
+
+def sizes_of(spans: Lifespans, versions: int) -> I64:
+    """How many ids were there as of each version."""
+    added = np.bincount(spans.starts, minlength=versions)
+    removed = np.bincount(spans.ends[spans.ends != NOW], minlength=versions)
+    return np.cumsum(added - removed)
 
 
 def overlaps(

@@ -38,6 +38,18 @@ def _mvbt() -> type[Method]:
     return Mvbt
 
 
+def _r_interval() -> type[Method]:
+    from wavedex.temporal.methods.rstar_set import RInterval
+
+    return RInterval
+
+
+def _r_point() -> type[Method]:
+    from wavedex.temporal.methods.rstar_set import RPoint
+
+    return RPoint
+
+
 def _snapshot() -> type[Method]:
     from wavedex.temporal.methods.snapshot_set import SnapshotSet
 
@@ -49,6 +61,8 @@ METHODS = {
     "pph-l": _pph_l,
     "alh": _alh,
     "mvbt": _mvbt,
+    "r-interval": _r_interval,
+    "r-point": _r_point,
     "snapshot": _snapshot,
 }
 DEFAULT = "pph-s"
