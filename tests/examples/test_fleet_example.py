@@ -8,6 +8,7 @@ import runpy
 import pytest
 
 from kit.paths import ROOT
+from wavedex.errors import RowsGone
 
 DAYS = 75
 
@@ -57,6 +58,9 @@ def test_the_rows_have_expired_and_the_set_knows_still(example, frame, followed)
     one = next(tail for tail in sorted(flown) if idx.probe(tail).num_rows == 0)
     assert idx.scan(since=day, until=day).read_all().num_rows == 0
     assert fleet.contains(one, example["end_of"](day))
+    with pytest.raises(RowsGone) as raised:
+        idx.probe(one, as_of=example["end_of"](day))
+    assert raised.value.contains
     span = fleet.lifespans(one).to_pylist()[0]
     days = sorted(frame[frame.tailnum == one].flown_on)
     assert span["start"] == days[0] + dt.timedelta(days=1)

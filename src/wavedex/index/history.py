@@ -165,24 +165,39 @@ class History:
     # -- asking -------------------------------------------------------------------------------
 
     def shown(self, definition: Definition, commit: int) -> TemporalSet:
-        """The set as of a commit, for whoever asks. What it was not fed with yet is added here."""
-        from wavedex.temporal import TemporalSet
+        """The set as of a commit, for whoever asks. What it was not fed with yet is added here.
 
+        A writer may feed it and clear away what it was fed with in the meantime. Then it is looked
+        at again.
+        """
         found = self._shown
-        if found is None or found.marks.get(MARK) != commit:
+        while found is None or found.marks.get(MARK) != commit:
+            found = self._opened(definition)
+            since = found.marks.get(MARK)
             try:
-                found = TemporalSet.open(FOLDER, surroundings=self._around)
-            except NotAnIndex:
-                found = TemporalSet.create(
-                    method=definition.history,
-                    ids=definition.spec.key_type.arrow_type,
-                    times=time_type(definition),
-                    counted=True,
-                )
-            self._feed(found, definition, commit)
+                self._feed(found, definition, commit)
+            except CommitGone:
+                if self._opened(definition).marks.get(MARK) == since:
+                    raise
+                continue
             found.fed_by = str(self._files.root)
             self._shown = found
+            break
         return found
+
+    def _opened(self, definition: Definition) -> TemporalSet:
+        """The set as of its newest commit, to be shown; an empty one where there is none."""
+        from wavedex.temporal import TemporalSet
+
+        try:
+            return TemporalSet.open(FOLDER, surroundings=self._around)
+        except NotAnIndex:
+            return TemporalSet.create(
+                method=definition.history,
+                ids=definition.spec.key_type.arrow_type,
+                times=time_type(definition),
+                counted=True,
+            )
 
     def describe(self) -> dict[str, Any] | None:
         """What it costs, as plain JSON; None where nothing was kept yet. COST: one manifest."""

@@ -65,7 +65,7 @@ class BucketPages:
 
     pages: I64
     starts: I32
-    """The version at which each became the acceptor."""
+    """The version from which on each took new records."""
     ends: I32
     """The version at which it ceased to be useful; `NOW` while it is."""
     records: I32

@@ -24,12 +24,10 @@ import pyarrow as pa
 from wavedex.errors import BadDefinition, ReadOnly, SetBroken, StreamOutOfStep
 from wavedex.log.outside import Outside
 from wavedex.rows.arrow import from_values
-from wavedex.show.set_svg import to_html
 from wavedex.temporal import warmup
-from wavedex.temporal.asking import Asking
 from wavedex.temporal.changes import I32, I64
 from wavedex.temporal.definition import SetDefinition
-from wavedex.temporal.description import describe
+from wavedex.temporal.description import Described
 from wavedex.temporal.events import Columns, Events, Names, columns_of, events_of, table_of
 from wavedex.temporal.folder import Loaded, SetFolder
 from wavedex.temporal.ids.catalogue import type_of_id
@@ -42,7 +40,7 @@ QUEUED_MAX = 4_096
 """Changes made one by one are handed to the method together, up to so many."""
 
 
-class TemporalSet(Asking):
+class TemporalSet(Described):
     """A set that changes, and all of its past. On disk, or in memory where it has no path.
 
     What it answers is as of the commit that it was opened at or refreshed to, and of the changes
@@ -366,21 +364,6 @@ class TemporalSet(Asking):
     # -- about itself -------------------------------------------------------------------------
 
     @property
-    def path(self) -> str | None:
-        """Where it lies; None in memory."""
-        return None if self._folder is None else str(self._folder.files.root)
-
-    def describe(self) -> dict[str, Any]:
-        """What it is, what is in it and what it takes, as plain JSON."""
-        state = self._ready()
-        return {"path": self.path, **describe(self, self._definition, state, self._held)}
-
-    @property
-    def method(self) -> str:
-        """The method that keeps it."""
-        return self._definition.method
-
-    @property
     def horizon(self) -> Any:
         """The time before which the history was forgotten; None where it is whole."""
         state = self._state
@@ -410,10 +393,3 @@ class TemporalSet(Asking):
         if self._broken:
             again = "Call refresh()" if self._folder is not None else "Build it anew"
             raise SetBroken(f"{self._broken} What it holds is not whole. {again}.")
-
-    def _repr_html_(self) -> str:
-        return to_html(self.describe(), self.draw().svg)
-
-    def __repr__(self) -> str:
-        where = "in memory" if self._folder is None else f"at {self.path}"
-        return f"<TemporalSet {self.method} {where}: {len(self):,} ids, {self.changes:,} changes>"

@@ -16,6 +16,8 @@ from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.below import FilesBelow
 from wavedex.files.contract import AnyFiles
 from wavedex.files.local import Files
+from wavedex.files.names import LOG
+from wavedex.files.wrapped import WrappedFiles
 from wavedex.log.manifest import Log
 from wavedex.plan import SCHEMES
 from wavedex.testing.crashes import DISKS, LocalWalk
@@ -337,3 +339,44 @@ def test_a_folder_of_files_is_a_root_of_its_own(tmp_path):
     with below.lock("lock"):
         assert below.remove_unpinned("a")
     below.sync_folder("..")
+
+
+class Overtaken(WrappedFiles):
+    """Files of a reader: something happens after it has read the history and before the log."""
+
+    def __init__(self, files: AnyFiles, happen: Any) -> None:
+        super().__init__(files)
+        self._happen, self._has_read = happen, False
+
+    def read(self, name: str) -> bytes:
+        self._has_read = self._has_read or name.startswith("history/")
+        return super().read(name)
+
+    def list(self, folder: str) -> list[str]:
+        if folder == LOG and self._has_read:
+            self._happen()
+        return super().list(folder)
+
+
+def test_a_reader_that_is_overtaken_by_a_writer_looks_again(tmp_path):
+    path, history = tmp_path / "a.wx", tmp_path / "a.wx" / "history"
+    writer = make(path)
+    writer.append(rows_of(1))
+    shutil.copytree(history, tmp_path / "before")
+    for slot in range(2, 9):
+        writer.append(rows_of(slot))
+    shutil.copytree(history, tmp_path / "after")
+
+    def be(name: str) -> None:
+        shutil.rmtree(history)
+        shutil.copytree(tmp_path / name, history)
+
+    for name, around in (("after", lambda: be("after")), ("before", lambda: None)):
+        be("before")
+        files = Overtaken(Files(path), around)
+        reader = wx.open(path, surroundings=wx.Surroundings(files=lambda _, files=files: files))
+        if name == "after":
+            check(reader)
+        else:
+            with pytest.raises(errors.CommitGone, match="keep_history"):
+                reader.history.snapshot(20)

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Lifespans
+from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, BucketPages, Lifespans
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.io import Io
@@ -25,7 +25,7 @@ from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.methods import list_asking_kernels as asking
 from wavedex.temporal.methods import list_kernels as kernels
 from wavedex.temporal.methods.contract import Arrays
-from wavedex.temporal.methods.histories import records_in, spans_in, tree_pages
+from wavedex.temporal.methods.histories import bucket_pages, records_in, spans_in, tree_pages
 from wavedex.temporal.shares import in_shares
 
 _NONE: I64 = np.zeros(0, np.int64)
@@ -184,6 +184,11 @@ class ListStore:
         """All lifespans of all ids."""
         pages = np.arange(self.data_pages)
         return spans_in(pages, self._words.room, self._halves, self._columns)
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket, in the order in which they were opened."""
+        pages = np.flatnonzero(self._halves[: self.data_pages, kernels.BUCKET] == bucket)
+        return bucket_pages(pages, self._halves, self._columns)
 
     def _listed(self, bucket: int, since: int, until: int) -> I64:
         """The pages that were in a list at some version of a span, both ends included."""

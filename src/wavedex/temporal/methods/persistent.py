@@ -11,7 +11,7 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from wavedex.temporal.changes import I32, I64, Changes, Lifespans
+from wavedex.temporal.changes import I32, I64, BucketPages, Changes, Lifespans
 from wavedex.temporal.hashing.catalogue import hashing_of
 from wavedex.temporal.hashing.contract import Hashing
 from wavedex.temporal.hashing.events import Events
@@ -86,6 +86,15 @@ class Persistent(Method):
     def everything(self) -> Lifespans:
         """All lifespans of all ids."""
         return self.store.everything()
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets there ever were."""
+        return self.hashing.buckets
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket."""
+        return self.store.pages_of(bucket)
 
     def findings(self) -> Iterator[str]:
         """What is wrong with the arrays, in sentences."""

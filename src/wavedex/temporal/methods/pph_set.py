@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from wavedex.errors import BadDefinition
-from wavedex.temporal.changes import BucketPages
 from wavedex.temporal.hashing.catalogue import HashingSettings
 from wavedex.temporal.methods.persistent import Persistent
 from wavedex.temporal.methods.snapshot_store import SnapshotStore
@@ -56,12 +55,3 @@ class PphSet(Persistent):
     def _histories(self, settings: Any) -> SnapshotStore:
         on_disk = settings.trees == "disk"
         return SnapshotStore(self.layout, settings.usefulness, on_disk, self.io)
-
-    @property
-    def buckets(self) -> int:
-        """How many buckets there ever were."""
-        return self.hashing.buckets
-
-    def pages_of(self, bucket: int) -> BucketPages:
-        """The pages of a bucket."""
-        return self.store.pages_of(bucket)

@@ -24,7 +24,7 @@ from wavedex.temporal.io import Io
 from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.methods import asking_kernels as asking
 from wavedex.temporal.methods import snapshot_kernels as kernels
-from wavedex.temporal.methods.histories import spans_in, tree_pages
+from wavedex.temporal.methods.histories import bucket_pages, spans_in, tree_pages
 from wavedex.temporal.shares import in_shares
 
 NOT_ALIVE = -2
@@ -191,16 +191,7 @@ class SnapshotStore:
     def pages_of(self, bucket: int) -> BucketPages:
         """The pages of a bucket, in the order in which they accepted records."""
         pages = self._accepted(bucket) if bucket < self._buckets.count else _NONE
-        halves, first = self._halves[pages], 2 * (HEADER + self._layout.records)
-        begun = halves[:, first : first + self._layout.records]
-        is_used = np.arange(self._layout.records) < halves[:, [kernels.COUNT]]
-        return BucketPages(
-            pages,
-            halves[:, kernels.START],
-            halves[:, kernels.END],
-            halves[:, kernels.COUNT],
-            (is_used & (begun < 0)).sum(axis=1, dtype=np.int32),
-        )
+        return bucket_pages(pages, self._halves, self._layout)
 
     def _spans(self, pages: I64, oid: int | None) -> Lifespans:
         return spans_in(pages, self._words.room, self._halves, self._layout, oid)
