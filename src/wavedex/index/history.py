@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 FOLDER = "history"
 """The folder of the set, in that of the index."""
+FED_BY = "the index that it lies in"
+"""What is said to feed the set, where somebody else tries to."""
 MARK = "commit"
 """The commit up to which the set was fed, among its marks."""
 
@@ -123,14 +125,21 @@ class History:
                     ids=definition.spec.key_type.arrow_type,
                     times=time_type(definition),
                     counted=True,
+                    fed_by=FED_BY,
                     surroundings=self._around,
                 )
+            self._held.feeds = True
         else:
             self._held.refresh()
         return self._held
 
-    def _feed(self, found: TemporalSet, definition: Definition, commit: int) -> bool:
-        """Load what changed up to a commit. Whether there was anything to note."""
+    def _feed(
+        self, found: TemporalSet, definition: Definition, commit: int, erases: bool = True
+    ) -> bool:
+        """Load what changed up to a commit. Whether there was anything to note.
+
+        What was erased is erased where that is wanted, which writes to the disk.
+        """
         since = found.marks.get(MARK)
         if since is not None and since >= commit:
             return False
@@ -148,7 +157,8 @@ class History:
                         )
                     )
                     found.note({MARK: step.commit})
-                    if step.since is not None and log.read(step.commit).operation == "erase":
+                    erased = log.read(step.commit).operation == "erase"
+                    if erases and erased and step.since is not None:
                         found.erase(keys)
         except CommitGone as error:
             raise CommitGone(
@@ -174,13 +184,14 @@ class History:
         while found is None or found.marks.get(MARK) != commit:
             found = self._opened(definition)
             since = found.marks.get(MARK)
+            found.feeds = True
             try:
-                self._feed(found, definition, commit)
+                self._feed(found, definition, commit, erases=False)
             except CommitGone:
                 if self._opened(definition).marks.get(MARK) == since:
                     raise
                 continue
-            found.fed_by = str(self._files.root)
+            found.feeds = False
             self._shown = found
             break
         return found
@@ -197,6 +208,7 @@ class History:
                 ids=definition.spec.key_type.arrow_type,
                 times=time_type(definition),
                 counted=True,
+                fed_by=FED_BY,
             )
 
     def describe(self) -> dict[str, Any] | None:

@@ -59,8 +59,8 @@ class TemporalSet(Described):
         self._marks: dict[str, int] = {}
         self._forgot: int | None = None
         self._broken = ""
-        self.fed_by = ""
-        """What feeds it, so that nobody else may."""
+        self.feeds = not definition.fed_by
+        """Whether it takes changes from here: what is fed by something else does not."""
         self._lock = threading.RLock()
         columns = definition.columns
         if folder is not None:
@@ -82,13 +82,14 @@ class TemporalSet(Described):
         times: pa.DataType | None = None,
         rows: pa.Schema | None = None,
         counted: bool = False,
+        fed_by: str = "",
         surroundings: Outside | None = None,
         **settings: Any,
     ) -> Self:
         """An empty set at a path, or in memory.
 
         If `counted`, an id may be there many times: it is added as the first comes, and removed as
-        the last goes.
+        the last goes. What is `fed_by` something that is named so takes no changes from others.
 
         The first events say of which types ids, times and rows are, unless `ids` and `times` do.
         What else can be set is the method's: see `wavedex.temporal.methods`.
@@ -103,7 +104,7 @@ class TemporalSet(Described):
         if ids is not None and times is not None:
             columns = Columns.of(ids, times, () if rows is None else [*rows])
         definition = SetDefinition.of(
-            method, page_bytes, page_records, columns, settings, bool(counted)
+            method, page_bytes, page_records, columns, settings, bool(counted), fed_by
         )
         if path is None:
             return cls(definition, None)
@@ -383,9 +384,9 @@ class TemporalSet(Described):
         return self._state
 
     def _check_own(self) -> None:
-        if self.fed_by:
+        if not self.feeds:
             raise ReadOnly(
-                f"This history is fed by {self.fed_by}: change that instead. It can be asked, "
+                f"This set is fed by {self._definition.fed_by}: change that. It can be asked, "
                 "forgotten and compacted."
             )
 

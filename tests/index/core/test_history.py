@@ -20,6 +20,7 @@ from wavedex.files.names import LOG
 from wavedex.files.wrapped import WrappedFiles
 from wavedex.log.manifest import Log
 from wavedex.plan import SCHEMES
+from wavedex.temporal import TemporalSet
 from wavedex.testing.crashes import DISKS, LocalWalk
 
 ROWS = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64())])
@@ -200,6 +201,9 @@ def test_only_the_index_feeds_its_history(tmp_path):
     ):
         with pytest.raises(errors.ReadOnly, match="is fed by"):
             change()
+    alone = TemporalSet.open(tmp_path / "a" / "history")
+    with pytest.raises(errors.ReadOnly, match="is fed by"):
+        alone.add("x", 99)
 
 
 def test_a_history_may_be_forgotten_while_it_goes_on(tmp_path):
