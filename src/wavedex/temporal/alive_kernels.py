@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import numpy.typing as npt
 
@@ -149,6 +151,7 @@ def count(  # type: ignore[no-untyped-def]
 
     What comes and goes at one tick has not changed. -1 where there would be fewer than none.
     """
+    entry: Any = np.int32(0)
     for i in range(progress[ROW], len(ids)):
         progress[ROW] = i
         if progress[TOUCHED] > 0 and ticks[i] != ticks[i - 1]:
@@ -157,12 +160,13 @@ def count(  # type: ignore[no-untyped-def]
             )
         if 2 * (tally[COUNT] - tally[FREE] + 1) > len(table) or tally[COUNT] == len(known):
             return 1
-        place = _place_of(table, known, ids[i])
-        if place >= 0:
-            entry = table[place]
-        else:
-            entry = _add(table, known, free, tally, -1 - place, ids[i])
-            counts[entry] = 0
+        if progress[TOUCHED] == 0 or ids[i] != known[entry]:  # Those of an id often come together.
+            place = _place_of(table, known, ids[i])
+            if place >= 0:
+                entry = table[place]
+            else:
+                entry = _add(table, known, free, tally, -1 - place, ids[i])
+                counts[entry] = 0
         if scratch[entry, STAMP] != progress[SERIAL]:
             scratch[entry, STAMP] = progress[SERIAL]
             scratch[entry, BEFORE], scratch[entry, FIRST] = counts[entry], i
