@@ -137,6 +137,15 @@ class Asking(ABC):
     # -- about itself -------------------------------------------------------------------------
 
     @property
+    def schema(self) -> pa.Schema | None:
+        """The columns of ids and times, then those of the rows that ids carry.
+
+        None before they are known.
+        """
+        state = self._ready()
+        return None if state is None else state.columns.schema
+
+    @property
     def io(self) -> Io:
         """How many pages were read and written so far, as the paper counts them."""
         state = self._ready()
