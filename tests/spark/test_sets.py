@@ -198,7 +198,7 @@ class Feed:
             writer.format("wavedex").start(str(target)).awaitTermination()
 
 
-@pytest.mark.parametrize("by_source", [False])
+@pytest.mark.parametrize("by_source", [False, True])
 def test_each_batch_of_a_stream_is_there_once(spark, tmp_path, by_source):
     path, feed = tmp_path / "a.wxt", Feed(spark, tmp_path)
     found, plain = TemporalSet.create(path), TemporalSet.create()
