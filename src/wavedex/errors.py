@@ -255,6 +255,19 @@ class CommitGone(WavedexError):
     """A commit that was asked for is not kept any more, or was never there."""
 
 
+class RowsGone(CommitGone):
+    """The rows of a past time are not kept any more. Only who was there is."""
+
+    def __init__(self, message: str, contains: bool) -> None:
+        super().__init__(message)
+        self.contains = contains
+        """Whether the key that was asked for was in the window then."""
+
+    @property
+    def arguments(self) -> tuple[Any, ...]:
+        return (*self.args, self.contains)
+
+
 class Straddling(WavedexError):
     """One clock does not divide another: some of its slots begin in the middle of one of those."""
 

@@ -333,7 +333,8 @@ def test_changes_and_atomic_refreshes_are_measured_and_checked(tmp_path, capsys)
     report = main(asked)
     assert report["checked"]
     assert json.loads(path.read_text()) == report
-    assert [each["what"] for each in report["changes"]] == ["wave", "rebuild", "no-rebuild"]
+    methods, waves = ["rebuild", "no-rebuild"], ["wave", "packed wave", "wave in place"]
+    assert [each["what"] for each in report["changes"]] == [*waves, *methods]
     assert all(each["commits"]["one"] == 1 for each in report["applied"])
     assert "| apply beside three calls, `rebuild` |" in capsys.readouterr().out
     assert list(tmp_path.iterdir()) == [path]

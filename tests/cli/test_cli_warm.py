@@ -9,6 +9,7 @@ import sys
 
 import pytest
 
+from wavedex.compiling import kernels_of
 from wavedex.online import Window, warmup
 
 NEW = """
@@ -52,7 +53,7 @@ def test_all_kernels_are_compiled_and_the_next_process_compiles_none(run):
     assert "kernels" in result.stdout
     done = json.loads(run("warm", "--json").stdout)
     assert done["compiled"] in (0, done["kernels"])
-    for kernel in warmup.kernels():
+    for kernel in [*warmup.kernels(), *kernels_of("wavedex.temporal")]:
         # Those that only others call are in the machine code of these.
         assert kernel.signatures or kernel.py_func.__name__.startswith("_"), kernel
     assert first_use() == []

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import random
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -100,6 +101,22 @@ def check(files: Files, spec: EntrySpec, part: Part, rows: Sequence[Row]) -> Cha
     return shard
 
 
+def check_apart(
+    files: Files,
+    spec: EntrySpec,
+    one: tuple[Part, Sequence[Row]],
+    other: tuple[Part, Sequence[Row]],
+) -> None:
+    """Of two versions of the same files, either has all rows that the other does not show."""
+    if one[0].files["rows"].name != other[0].files["rows"].name:
+        return
+    for (part, rows), (known_part, known_rows) in ((one, other), (other, one)):
+        shard, beside = ChainedShard(files, spec, part), ChainedShard(files, spec, known_part)
+        found = Counter(known(shard.piece(None, other=beside).rows().to_pylist()))
+        assert found >= Counter(known(rows)) - Counter(known(known_rows))
+        assert found <= Counter(known(rows))
+
+
 def check_chains(shard: ChainedShard, sizes: Sizes) -> None:
     """What the rule of chains says of every key.
 
@@ -180,3 +197,5 @@ class Walk:
             assert self.part.held >= {slot for slot, rows in self.slots.items() if rows}
         for _, old, rows in self.past:
             check(self.files, self.spec, old, rows)
+            if self.part is not None:
+                check_apart(self.files, self.spec, (old, rows), (self.part, self.rows))

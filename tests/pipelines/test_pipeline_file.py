@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 import wavedex as wx
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.errors import BadPipeline, Mistake
-from wavedex.pipelines.pipeline import HINTS, Shape, Source, SparkPart, StreamPart, read_pipeline
+from wavedex.pipelines.pipeline import (
+    HINTS,
+    HistoryPart,
+    Shape,
+    Source,
+    SparkPart,
+    StreamPart,
+    read_pipeline,
+)
 from wavedex.plan import SCHEMES, options_of
 
 WHOLE = """\
@@ -370,3 +378,16 @@ def test_whatever_stands_in_the_index_table_is_read_or_named(tmp_path_factory, o
         told = error.mistakes
     assert all(3 <= line <= 3 + len(written) for line, _ in told)
     assert len({text for _, text in told}) == len(told)
+
+
+_SMALL = '[source]\nformat = "x"\n[index]\npath = "a"\nkey = "k"\ntime = "t"\nwindow = 3\n'
+
+
+def test_a_history_is_said_in_a_table_of_its_own(read, mistakes):
+    assert read(_SMALL).history is None
+    assert read(f"{_SMALL}\n[history]\n").history == HistoryPart("pph-s")
+    assert read(f'{_SMALL}\n[history]\nmethod = "mvbt"\n').history == HistoryPart("mvbt")
+    (told,) = mistakes(f'{_SMALL}\n[history]\nmethod = "diary"\n')
+    assert "history='diary'" in told
+    (told,) = mistakes(f'{_SMALL}history = "pph-s"\n[history]\n')
+    assert "Leave out one of them" in told

@@ -5,6 +5,7 @@ Whichever way they come, the index has what the same call without Spark makes of
 
 from __future__ import annotations
 
+import datetime as dt
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,43 @@ def test_a_frame_is_applied_in_one_commit(spark, tmp_path, index):
     assert same_rows(scanned(index), twin(tmp_path, BATCH))
     index.verify()
     assert not unnamed(index)
+
+
+def test_frames_with_times_are_inserted_retracted_and_prolonged(spark, tmp_path):
+    schema = pa.schema([("k", pa.string()), *((n, pa.timestamp("us", "UTC")) for n in "be")])
+    index = wx.LifetimeIndex.create(
+        tmp_path / "t.wx", schema, key="k", inserted="b", expires="e", max_lifetime="16 minutes",
+        refresh="2 minutes",
+    )  # fmt: skip
+
+    def at(minute: int) -> dt.datetime:
+        return dt.datetime(2026, 1, 5, 12, minute, tzinfo=dt.UTC)
+
+    def rows(*several: tuple[str, int, int]) -> DataFrame:
+        said = [(key, at(birth), at(end)) for key, birth, end in several]
+        return spark.createDataFrame(said, "k string, b timestamp, e timestamp")
+
+    def ends() -> dict[str, dt.datetime]:
+        return {each["k"]: each["e"] for each in scanned(index)}
+
+    wxs.apply(index.path, at(2), insert=rows(("a", 1, 9), ("b", 1, 17), ("c", 2, 6)))
+    batch = {"insert": rows(("d", 3, 9)), "retract": rows(("a", 1, 9))}
+    for is_repeated in (False, True):
+        done = wxs.apply(
+            index.path, at(4), **batch, prolong=rows(("b", 1, 20)), stream="s", number=0
+        )
+        assert done.repeated == is_repeated
+        assert ends() == {"b": at(20), "c": at(6), "d": at(9)}
+    before = index.commit
+    with pytest.raises(errors.RowNotThere, match="'a'"):
+        wxs.apply(index.path, at(5), insert=rows(("e", 4, 9)), retract=rows(("a", 1, 9)))
+    broken = rows(("c", 2, 6)).selectExpr("k", "b", "if(k = 'c', raise_error('worn out'), e) as e")
+    with pytest.raises(errors.SparkFailed, match="worn out"):
+        wxs.apply(index.path, at(5), retract=broken)
+    assert (index.commit, len(ends())) == (before, 3)
+    wxs.apply(index.path, at(5), retract=wx.matching(rows(("d", 3, 9)).select("k", "b")))
+    index.retract(at(5), rows(("c", 2, 6)))
+    assert ends() == {"b": at(20)}
 
 
 def test_the_data_source_applies_a_batch_and_a_stream(spark, tmp_path, index):

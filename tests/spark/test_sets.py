@@ -29,7 +29,7 @@ from wavedex.errors import (
 )
 from wavedex.files.address import files_at
 from wavedex.files.names import STAGED
-from wavedex.spark.set_staging import in_portions
+from wavedex.spark.set_staging import in_portions, whole_instants
 from wavedex.temporal import TemporalSet
 
 DDL = "oid string, time bigint, op tinyint, v bigint"
@@ -177,6 +177,18 @@ def test_a_task_writes_a_file_when_it_has_enough():
     assert len(portions) > 5
     assert all(len(each) < 6 for each in portions)
     assert pa.Table.from_batches([batch for each in portions for batch in each]) == day(0)
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 7])
+def test_events_of_one_time_are_not_torn_apart(size):
+    told = [("a", 1, 1), ("b", 2, -1), ("b", 2, 1), ("c", 2, 1), ("d", 4, 1), ("e", 5, 1)]
+    table = events(*told)
+    pieces = [table.slice(first, size) for first in range(0, len(table), size)]
+    found = [*whole_instants(pieces, "time")]
+    assert pa.concat_tables(found) == table
+    seen = [time for each in found for time in {*each["time"].to_pylist()}]
+    assert sorted(seen) == [1, 2, 4, 5]
+    assert not [*whole_instants([], "time")]
 
 
 class Feed:

@@ -113,6 +113,33 @@ def test_a_stream_of_changes_adds_up_to_the_window_however_often_it_is_started(
     assert follower.window() == held(index)
 
 
+@pytest.mark.parametrize("name", [None, "totals"])
+@pytest.mark.parametrize("starting", ["s:0", "commit"])
+def test_a_stream_may_begin_after_a_commit_or_a_batch(spark, tmp_path, starting, name):
+    index = create(tmp_path / "i.wx", keep_commits=99)
+    index.feed(rows(1), stream="s", number=0, delay=0)
+    known = newest(index)
+    index.feed(rows(2), stream="s", number=1, delay=0)
+    options = {"starting": str(known) if starting == "commit" else starting}
+    follower = Follower(spark, index, tmp_path, **options, **({"follower": name} if name else {}))
+    for number in (2, 3):
+        follower.run()
+        assert same_rows(follower.seen(), index.changes(known).read_all().to_pylist())
+        assert index.followers.keys() == ({name} if name else set())
+        assert all(commit >= known for commit in index.followers.values())
+        index.feed(rows(number + 1), stream="s", number=number, delay=0)
+
+
+@pytest.mark.parametrize("name", [{}, {"follower": "totals"}])
+def test_a_stream_that_would_begin_after_what_is_gone_says_so(spark, tmp_path, name):
+    index = create(tmp_path / "i.wx", keep_commits=2)
+    for slot in range(1, 6):
+        index.append(rows(slot))
+    with pytest.raises(StreamingQueryException, match="CommitGone: Commit 1 is not there"):
+        Follower(spark, index, tmp_path, starting="1", **name).run()
+    assert index.followers == {}
+
+
 def test_a_batch_of_a_stream_stands_for_its_commit_in_options_too(spark, tmp_path):
     index = create(tmp_path / "i.wx", keep_commits=99)
     for number in range(3):

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wavedex.cli.options import Index
-from wavedex.cli.output import Answer
+from wavedex.cli.output import Answer, facts_grid
 from wavedex.index.opening import open_index
 from wavedex.show.words import printable
 
@@ -37,9 +37,6 @@ def inspect(index: Index) -> Answer:
 
 def _header(about: dict[str, Any], facts: dict[str, str]) -> Table:
     """The facts, each on a line, and those that all kinds of index have."""
-    from rich.table import Table
-    from rich.text import Text
-
     facts = {**facts, "disks": ", ".join(about["roots"])}
     streams = (f"{name}, up to batch {at['batch']:,}" for name, at in about["streams"].items())
     facts["fed by"] = "; ".join(streams)
@@ -47,12 +44,7 @@ def _header(about: dict[str, Any], facts: dict[str, str]) -> Table:
         f"{name}, {_behind(about['commit'], at)}" for name, at in about["followers"].items()
     )
     facts["followed by"] = "; ".join(followers)
-    grid = Table.grid(padding=(0, 2))
-    for name, fact in facts.items():
-        if not fact:
-            continue
-        grid.add_row(Text(name, style="dim"), Text(printable(fact)))
-    return grid
+    return facts_grid(facts)
 
 
 def _behind(newest: int, commit: int | None) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Any
 
+import pyarrow as pa
 import typer
 
 from wavedex.cli.asked import LIMIT_ROWS, find_asked
@@ -27,6 +28,7 @@ from wavedex.cli.options import (
     column_names,
 )
 from wavedex.cli.rows import RowAnswer
+from wavedex.index.opening import open_index
 
 
 def probe(
@@ -48,6 +50,14 @@ def probe(
     columns: Columns = None,
     expired: Expired = False,
     commit: Commit = None,
+    as_of: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME",
+            help="The rows of the key at a past time, as far as commits have them; goes with "
+            "--columns only.",
+        ),
+    ] = None,
     check: Check = False,
     follow: Annotated[
         bool, typer.Option("--follow", help="Show the whole records to which the rows point.")
@@ -73,11 +83,23 @@ def probe(
         "last": last,
         "where": where,
     }
-    if to is None:
+    if as_of is not None:
+        found = _as_of(index, key, to, as_of, asked)
+    elif to is None:
         found = idx.probe(parse(key), **asked)
     else:
         found = idx.probe_range(parse(key), parse(to), **asked)
     return RowAnswer(found.to_reader(), chosen, limit)
+
+
+def _as_of(index: str, key: str, to: str | None, time: str, asked: dict[str, Any]) -> pa.Table:
+    """The rows of a key at a past time."""
+    beside = [name for name in ("since", "until", "last", "where") if asked[name] is not None]
+    if to is not None or beside or asked["expired"] or asked["follow"]:
+        raise typer.BadParameter("goes with the key and --columns only.", param_hint="'--as-of'")
+    idx = open_index(index)
+    parse = idx.definition.spec.key_type.parse
+    return idx.probe(parse(key), columns=asked["columns"], as_of=time)
 
 
 COMMANDS: dict[Callable[..., Any], str] = {

@@ -1,4 +1,4 @@
-"""The command `warm`: machine code for windows in memory, compiled before anybody waits for it."""
+"""The command `warm`: machine code, compiled before anybody waits for it."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ from wavedex.cli.output import Answer, working
 
 
 def warm() -> Answer:
-    """Compile ahead what windows in memory run on, and keep it for later processes."""
-    from wavedex.online.warmup import warm
+    """Compile ahead what windows in memory and sets over time run on, for later processes."""
+    from wavedex.online import warmup as windows
+    from wavedex.temporal import warmup as sets
 
-    with working("Compiling for windows in memory"):
-        done = warm()
+    with working("Compiling for windows in memory and sets over time"):
+        done = windows.warm() + sets.warm()
     text = f"{done.compiled} of {done.kernels} kernels compiled"
     if not done.compiled:
         text = f"All {done.kernels} kernels are compiled already"

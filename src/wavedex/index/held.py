@@ -6,25 +6,28 @@ Reads go through a snapshot of the newest commit. It is taken again only when th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Generic, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
 import pyarrow as pa
 import xxhash
 
 from wavedex.crew import let_go
 from wavedex.errors import (
+    BadCondition,
     BadDefinition,
     CommitGone,
     Damaged,
     NotAnIndex,
     OtherKind,
+    RowsGone,
     WavedexError,
 )
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import DEFINITION, LOG, manifest_name
 from wavedex.index import erasure as erasing
+from wavedex.index.core.answers import check_history
 from wavedex.index.core.changes import ChangeFeed, Changes, Position
 from wavedex.index.core.creation import create_at, forgetting, open_at
 from wavedex.index.core.definition import Definition, changed_since
@@ -38,6 +41,8 @@ from wavedex.index.core.surroundings import Surroundings
 from wavedex.index.core.verification import find_damage
 from wavedex.index.core.writer import PATIENCE_S, D, Writer
 from wavedex.index.erasure import Erased
+from wavedex.index.history import History
+from wavedex.index.past import rows_at
 from wavedex.index.reading.readable import Readable
 from wavedex.index.reading.snapshot import Snapshot
 from wavedex.log.followers import standings
@@ -46,6 +51,9 @@ from wavedex.show.html import to_html
 from wavedex.slots import NamedSlots
 from wavedex.store.checks import CheckedParts
 from wavedex.store.shard import Shard
+
+if TYPE_CHECKING:
+    from wavedex.temporal import TemporalSet
 
 T = TypeVar("T")
 
@@ -69,6 +77,8 @@ class Held(Readable, Generic[D]):
         self._surroundings = surroundings
         self._writer: Writer[D] = self.writer_kind(files, definition, surroundings)
         self._cached: tuple[Hashable | None, Snapshot] | None = None
+        self._history = History(files, self.changes_kind, surroundings)
+        self._writer.before_clearing = self._keep_up
         self._migrated: tuple[Mapping[str, Any], D] = ({}, definition)
 
     create: ClassVar[Callable[..., Any]]
@@ -144,7 +154,10 @@ class Held(Readable, Generic[D]):
         """
         check_roots(self._files, self._definition.slotting, self._log.latest())
         feed = self.change_feed
-        batches = feed.read(feed.find(since_commit, until_commit))
+        if since_commit is None and until_commit is None:
+            batches = feed.read_newest()
+        else:
+            batches = feed.read(feed.find(since_commit, until_commit))
         return pa.RecordBatchReader.from_batches(feed.schema, batches)
 
     @property
@@ -184,6 +197,62 @@ class Held(Readable, Generic[D]):
             name: standing.commit if standing.has_read else None
             for name, standing in sorted(found.items())
         }
+
+    @property
+    def history(self) -> TemporalSet | None:
+        """Which keys were in the window when, as of the newest commit; None if it is not kept.
+
+        It outlives the rows. Times are the instants of changes (`_at`). See `history` of `create`,
+        and `keep_history`.
+        """
+        manifest = self._log.latest()
+        definition = self.definition_at(manifest)
+        return self._history.shown(definition, manifest.commit) if definition.history else None
+
+    def keep_history(self, method: str = "pph-s", *, wait: Any = None) -> TemporalSet:
+        """Keep from now on which keys are in the window, and return what is known of it.
+
+        It begins with the rows that are there. Where a history is kept already, and commits that it
+        should have been fed with are gone, it goes on from what is there. Raises BadDefinition
+        where it is kept by another method.
+        """
+        check_history(method)
+
+        def keep() -> None:
+            with self._writer.writing() as manifest:
+                self._history.begin(self._writer, manifest, method)
+
+        self._write(self._writer, keep, manner_of(wait))
+        history = self.history
+        assert history is not None
+        return history
+
+    def _as_of(
+        self, key: Any, time: Any, columns: Sequence[str] | None, others: Sequence[Any]
+    ) -> pa.Table:
+        if any(each is not None for each in others):
+            raise BadCondition("as_of= goes with the key and with columns=, and with nothing else.")
+        manifest = self._log.latest()
+        definition = self.definition_at(manifest)
+        try:
+            rows = rows_at(definition, self._log, self.change_feed, self.snapshot, key, time)
+        except CommitGone as error:
+            if not definition.history:
+                raise CommitGone(
+                    f"{error} Create the index with keep_for= for the rows of some time to be "
+                    "kept, or with history= for who was there, for ever."
+                ) from error
+            there = self._history.shown(definition, manifest.commit).contains(key, time)
+            raise RowsGone(
+                f"{error} Only membership is left: the key {key!r} was "
+                f"{'' if there else 'not '}in the window then.",
+                there,
+            ) from error
+        return rows if columns is None else rows.select([*columns])
+
+    def _keep_up(self, definition: D, manifest: Manifest) -> None:
+        if definition.history:
+            self._history.keep_up(definition, manifest)
 
     def snapshot(self, commit: int | None = None) -> Snapshot:
         """The window as the newest commit has it, or an earlier one. It does not change while held.
@@ -324,6 +393,7 @@ class Held(Readable, Generic[D]):
             "path": self.path,
             **describe(self.definition_at(manifest), manifest),
             "followers": self.followers,
+            "history": self._history.describe() if self.definition.history else None,
         }
 
     def verify(self) -> None:
@@ -373,9 +443,17 @@ class Held(Readable, Generic[D]):
         Raises EraseUnfinished where no reader finds the rows any more and a file that has them
         could not be removed.
         """
-        return self._write(
-            self._writer, lambda: erasing.erase(self._writer, self._files, keys), manner_of(wait)
-        )
+        asked = [*keys]
+
+        def erase() -> Erased:
+            erased = erasing.erase(self._writer, self._files, asked)
+            with self._writer.writing() as manifest:
+                if self._writer.definition.history:
+                    self._history.keep_up(self._writer.definition, manifest)
+                    self._history.erase(self._writer.definition, asked)
+            return erased
+
+        return self._write(self._writer, erase, manner_of(wait))
 
     def vacuum(self, keep: int = 1, *, wait: Any = None) -> list[str]:
         """Remove all but the newest `keep` commits and every file that none of them names.

@@ -7,16 +7,13 @@ was compiled is kept (`wavedex.jit`), and later processes load it.
 
 from __future__ import annotations
 
-import sys
-import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
-from wavedex.events import LOGGER
+from wavedex import compiling
 from wavedex.rows.arrow import to_arrow
 
 if TYPE_CHECKING:
@@ -30,59 +27,29 @@ _ROWS = 64
 _TEXTS = 40
 """Texts that lie between two others: each halves the numbers that are left, less than 2**40."""
 _TYPED = ("a", "b", "c")
-_BEGUN = [False]
-
-
-@dataclass(frozen=True)
-class Warmed:
-    """What was done to have all machine code."""
-
-    compiled: int
-    """How many kernels were compiled; the others were there."""
-    kernels: int
-    """How many kernels there are."""
-    seconds: float
 
 
 def begin() -> None:
-    """See that it is told of, once in a process, if the first window waits for a compiler.
-
-    COST: nothing but the first time.
-    """
-    if _BEGUN[0]:
-        return
-    _BEGUN[0] = True
-    from wavedex.jit import check_speed, watch_compiling
-
-    check_speed("A window in memory")
-    told: list[str] = []
-
-    def tell(name: str) -> None:
-        if not told:
-            told.append(name)
-            LOGGER.warning(
-                "Windows in memory are compiled, which takes some seconds and is kept: "
-                "'wavedex warm' does it ahead."
-            )
-
-    watch_compiling(tell)
+    """See that it is told of, once in a process, if the first window waits for a compiler."""
+    compiling.begin("A window in memory", "Windows in memory")
 
 
-def warm() -> Warmed:
+def warm() -> compiling.Warmed:
     """Compile what is not compiled yet, for windows of every kind. Raises PackageMissing."""
-    from wavedex.extras import check_installed
+    return compiling.warmed("A window in memory", "wavedex.online", _use_all)
 
-    check_installed("numba")
-    _BEGUN[0] = True  # Whoever asks for it need not be told.
-    begun_s = time.perf_counter()
-    before = sum(map(_is_compiled_here, kernels()))
+
+def kernels() -> list[Any]:
+    """The kernels that are loaded: once every kind of window was made, all of them."""
+    return compiling.kernels_of("wavedex.online")
+
+
+def _use_all() -> None:
     for window in _windows():
         _fill(window)
         _ask(window)
         _renumber(window)
     _share()
-    compiled = sum(map(_is_compiled_here, kernels())) - before
-    return Warmed(compiled, len(kernels()), time.perf_counter() - begun_s)
 
 
 def _windows() -> Iterator[Window]:
@@ -187,16 +154,3 @@ def _share() -> None:
         first.union(second, name)
         first.difference(second, name)
         first.join(second, name)
-
-
-def kernels() -> list[Any]:
-    """The kernels that are loaded: once every kind of window was made, all of them."""
-    names = [name for name in sys.modules if name.startswith("wavedex.online.")]
-    modules = [sys.modules[name] for name in names if name.endswith("kernels")]
-    found = {id(each): each for m in modules for each in vars(m).values()}
-    return [each for each in found.values() if hasattr(each, "py_func")]
-
-
-def _is_compiled_here(kernel: Any) -> bool:
-    """Whether machine code of a kernel was made in this process, and not read."""
-    return bool(kernel.stats.cache_misses)

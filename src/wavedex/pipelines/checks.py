@@ -13,6 +13,7 @@ from typing import Any
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, WavedexError
+from wavedex.index.core.answers import check_history
 from wavedex.index.core.definition import Definition
 from wavedex.index.kind import Kind
 from wavedex.index.kinds import DEFAULT, KINDS
@@ -58,6 +59,8 @@ def check(notes: TomlNotes, given: Given, folder: str) -> None:
         _check_kind_of_stream(notes, given.get("stream", {}), kind)
     if "window" in given:
         _check_window(notes, given)
+    if "history" in given:
+        _check_history(notes, given)
     _check_apart(notes, given)
 
 
@@ -199,6 +202,17 @@ def _check_window(notes: TomlNotes, given: Given) -> None:
     queries = window.get("queries", {})
     for place, text in window_options.find_refused(settings, queries, schema):
         notes.add(("window", *place), text)
+
+
+def _check_history(notes: TomlNotes, given: Given) -> None:
+    """Note where the history is kept by no method, or is said twice."""
+    try:
+        check_history(given["history"].get("method"))
+    except BadDefinition as error:
+        notes.add(("history", "method"), str(error))
+    if "history" in given.get("index", {}):
+        text = "[index] says history, and there is a [history]. Leave out one of them."
+        notes.add(("index", "history"), text)
 
 
 def _find_index(notes: TomlNotes, path: str | None) -> tuple[Definition | None, bool]:

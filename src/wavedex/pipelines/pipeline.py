@@ -30,9 +30,11 @@ from wavedex.pipelines.toml_tables import (
     read_table,
 )
 from wavedex.pipelines.window_options import WindowPart, window_part
+from wavedex.temporal.methods.catalogue import DEFAULT as HISTORY
 
 __all__ = [
     "AVAILABLE_NOW",
+    "HistoryPart",
     "IndexPart",
     "Pipeline",
     "Shape",
@@ -92,6 +94,14 @@ class StreamPart:
 
 
 @dataclass(frozen=True)
+class HistoryPart:
+    """The history of the index: which keys were in its window when."""
+
+    method: str = HISTORY
+    """The method by which it is kept."""
+
+
+@dataclass(frozen=True)
 class SparkPart:
     """The session."""
 
@@ -115,6 +125,7 @@ class Pipeline:
     lines: Mapping[KeyPath, int] = field(default_factory=dict, repr=False, compare=False)
     """On which line of the file each key stands."""
     window: WindowPart | None = None
+    history: HistoryPart | None = None
 
 
 PARTS = {
@@ -123,6 +134,7 @@ PARTS = {
     "index": IndexPart,
     "stream": StreamPart,
     "window": WindowPart,
+    "history": HistoryPart,
     "spark": SparkPart,
 }
 _OWN: dict[str, Any] = {"path": str, "kind": str, "apply_by": str}
@@ -159,6 +171,7 @@ def read_pipeline(path: str | os.PathLike[str]) -> Pipeline:
         stream=StreamPart(**given["stream"]) if "stream" in given else None,
         spark=SparkPart(**given.get("spark", {})),
         window=window_part(given["window"]) if "window" in given else None,
+        history=HistoryPart(**given["history"]) if "history" in given else None,
         lines=lines,
     )
 
@@ -170,7 +183,10 @@ def check_against(definition: Definition, pipeline: Pipeline) -> tuple[Mistake, 
     if index.apply_by is not None:
         clash = index_options.find_clash(definition, index.options, index.apply_by)
         found += [] if clash is None else [("apply_by", clash)]
-    mistakes = (Mistake(line_of(pipeline.lines, ("index", key)), text) for key, text in found)
+    mistakes = [Mistake(line_of(pipeline.lines, ("index", key)), text) for key, text in found]
+    if pipeline.history is not None and definition.history not in ("", pipeline.history.method):
+        text = f"The history of the index is kept by {definition.history!r}. Give that method."
+        mistakes.append(Mistake(line_of(pipeline.lines, ("history", "method")), text))
     return tuple(sorted(mistakes))
 
 
@@ -203,7 +219,8 @@ def _read_tables(notes: TomlNotes, data: Mapping[str, Any]) -> dict[str, dict[st
     """Return what can be used of each table, and note what else there is and what is missing."""
     given = {}
     for name, content in data.items():
-        is_key = name in HINTS["index"] and not isinstance(content, dict)  # window = 7, say
+        # window = 7, say, or history = "pph-s"
+        is_key = name in HINTS["index"] and not isinstance(content, dict)
         if name not in HINTS or is_key:
             _note_stranger(notes, name, content, data)
         elif not isinstance(content, dict):

@@ -43,6 +43,8 @@ def to_table(data: Any) -> pa.Table:
             # Arrow leaves out an index that only counts, even where it has the name of a column.
             named = any(name is not None for name in data.index.names)
             return pa.Table.from_pandas(data, preserve_index=True if named else None)
+        if _is_of(data, "pyspark", "DataFrame"):
+            return data.toArrow()  # What it offers to Arrow fails where it has times.
         return data.read_all() if isinstance(data, pa.RecordBatchReader) else pa.table(data)
     except (pa.ArrowException, ValueError, TypeError) as error:
         raise SchemaMismatch(f"Cannot read {_named(data)} as a table: {error}. {WANTED}") from error

@@ -14,6 +14,7 @@ from wavedex.index.lifetime.refresh import Refreshed
 from wavedex.index.lifetime.retraction import Matching
 from wavedex.index.opening import AnyIndex
 from wavedex.index.wave.append import Appended
+from wavedex.spark.engine import spark_errors
 from wavedex.spark.frames import FrameDelivery
 from wavedex.spark.opening import Path, on_spark, open_on
 
@@ -113,21 +114,22 @@ def apply(
             "No data frame of Spark is given. Use wavedex.open(path).apply for other rows."
         )
     index = _opened(path, frame)
-    done: Refreshed = kind_of(index).apply(
-        index,
-        now,
-        insert=insert,
-        retract=retract,
-        prolong=prolong,
-        rows=rows,
-        by=by,
-        arrived=arrived,
-        stream=stream,
-        number=number,
-        takeover=takeover,
-        wait=wait,
-        prepare=prepare,
-    )
+    with spark_errors(f"looking at rows for {index.path}"):
+        done: Refreshed = kind_of(index).apply(
+            index,
+            now,
+            insert=insert,
+            retract=retract,
+            prolong=prolong,
+            rows=rows,
+            by=by,
+            arrived=arrived,
+            stream=stream,
+            number=number,
+            takeover=takeover,
+            wait=wait,
+            prepare=prepare,
+        )
     return done
 
 

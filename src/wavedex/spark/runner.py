@@ -325,9 +325,8 @@ def _open_or_create(pipeline: Pipeline, frame: DataFrame) -> AnyIndex:
         try:
             by = pipeline.index.apply_by
             columns = frame if by is None else frame.drop(by)
-            created: AnyIndex = kind.create(
-                path, arrow_schema(columns.schema), **pipeline.index.options
-            )
+            options = {**pipeline.index.options, **_history(pipeline)}
+            created: AnyIndex = kind.create(path, arrow_schema(columns.schema), **options)
             return created
         except (BadDefinition, SchemaMismatch) as error:
             line = line_of(pipeline.lines, ("index", *_option_of(error)))
@@ -335,7 +334,14 @@ def _open_or_create(pipeline: Pipeline, frame: DataFrame) -> AnyIndex:
     mistakes = check_against(index.definition, pipeline)
     if mistakes:
         raise BadPipeline(pipeline.file, mistakes)
+    if pipeline.history is not None and not index.definition.history:
+        index.keep_history(pipeline.history.method)
     return index
+
+
+def _history(pipeline: Pipeline) -> dict[str, str]:
+    """What a pipeline says of the history of a new index."""
+    return {} if pipeline.history is None else {"history": pipeline.history.method}
 
 
 def _option_of(error: Exception) -> list[str]:

@@ -22,10 +22,12 @@ from wavedex.errors import Damaged
 from wavedex.files.address import files_at
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import STAGED, brought_stem, staged_stem
+from wavedex.rows import compute as pc
 from wavedex.rows.arrays import read_batch, write_batch
 from wavedex.spark.types import arrow_schema
 from wavedex.temporal.events import Columns, Names, columns_of, events_of
 from wavedex.temporal.ids.catalogue import ids_of
+from wavedex.temporal.ids.contract import Ids
 from wavedex.temporal.instants import Instants
 
 PORTION_BYTES = 1 << 26
@@ -57,6 +59,15 @@ class Portion:
         return cls(**data)
 
 
+@dataclass
+class _Kept:
+    """What events must fit."""
+
+    columns: Columns
+    ids: Ids
+    instants: Instants
+
+
 def check_events(frame: StructType, names: Names, held: pa.Schema | None) -> pa.Schema:
     """The columns of a frame of events as Arrow has them, times in UTC.
 
@@ -66,7 +77,8 @@ def check_events(frame: StructType, names: Names, held: pa.Schema | None) -> pa.
     schema = arrow_schema(frame)
     nothing = schema.empty_table()
     columns = columns_of(nothing, names) if held is None else Columns(held)
-    events_of(nothing, names, columns, ids_of(columns.ids), Instants(columns.times))
+    kept = _Kept(columns, ids_of(columns.ids), Instants(columns.times))
+    events_of(nothing, names, kept, counted=False)
     return pa.schema([field.with_nullable(True) for field in schema])
 
 
@@ -116,6 +128,24 @@ def read_events(files: AnyFiles, portions: Iterable[Portion]) -> Iterator[pa.Tab
         if xxhash.xxh64_hexdigest(content) != each.checksum:
             raise Damaged(f"{each.name} is not as the task wrote it. Load the events again.")
         yield pa.Table.from_batches([read_batch(content, each.name)])
+
+
+def whole_instants(tables: Iterable[pa.Table], time: str) -> Iterator[pa.Table]:
+    """The same events in the same order, and those of one time together in one table.
+
+    Where ids are counted, what comes and goes at one time has not changed. REQUIRES: they are in
+    the order of their times.
+    """
+    kept: pa.Table | None = None
+    for table in tables:
+        whole = table if kept is None else pa.concat_tables([kept, table])
+        times = whole.column(time)
+        start = max(0, pc.index(times, times[-1]).as_py())  # There is no place of a null.
+        kept = whole.slice(start)
+        if start:
+            yield whole.slice(0, start)
+    if kept is not None:
+        yield kept
 
 
 @contextmanager

@@ -26,6 +26,7 @@ from wavedex.spark.set_staging import (
     clearing_events,
     read_events,
     stage_events,
+    whole_instants,
 )
 from wavedex.spark.stream import stream_of
 from wavedex.temporal import TemporalSet
@@ -45,9 +46,10 @@ def load_set(
     """Load a frame of events, in any order, into the set at a path: one commit has all, or none.
 
     Events are as in `TemporalSet.load`: an id, a time, and +1 where it was added or -1 where it was
-    removed. The other columns are the row that the id carries. At one time, removals come before
-    additions. None may be before the last change of the set. Returns how many were loaded: 0 for
-    the batch of a stream that is in the set already.
+    removed, or by how much more often it is there where ids are counted. The other columns are the
+    row that the id carries. At one time, removals come before additions. None may be before the
+    last change of the set. Returns how many were loaded: 0 for the batch of a stream that is in the
+    set already.
 
     In parallel, Spark works the frame out, brings its rows into the order of their times by ranges,
     sorts each range, and writes it as files beside the set, which must lie where all tasks can
@@ -82,7 +84,7 @@ def load_set(
         if _is_known(found, stream, number):
             return 0
         load(schema.empty_table(), stream=stream, number=number)
-        count = sum(map(load, read_events(files, portions)))
+        count = sum(map(load, whole_instants(read_events(files, portions), time)))
         found.commit()
     return count
 

@@ -160,10 +160,12 @@ class Shard(ABC):
         within: Range | None,
         sieves: Sequence[Sieve] = (),
         words: Mapping[str, pa.Array] | None = None,
+        other: Shard | None = None,
     ) -> Piece:
         """The rows that all sieves keep, for whoever copies them in any case.
 
-        The columns of `words` come as dictionaries, as those of `stream` do.
+        The columns of `words` come as dictionaries, as those of `stream` do. `other` is another
+        version of the same files. Rows that it shows too may be left out.
         """
         rows = with_codes(self.scan(within), words or {})
         return piece_of(rows, None, sieves)

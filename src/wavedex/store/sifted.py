@@ -167,8 +167,9 @@ class SiftedShard(_Before):
         within: Range | None,
         sieves: Sequence[Sieve] = (),
         words: Mapping[str, pa.Array] | None = None,
+        other: Shard | None = None,
     ) -> Piece:
-        return self.inner.piece(within, (self._sieve, *sieves), words)
+        return self.inner.piece(within, (self._sieve, *sieves), words, other)
 
     @property
     def stored_codes(self) -> frozenset[str]:

@@ -83,11 +83,13 @@ class Alive:
         if 2 * (len(self) + count) > len(self._table):
             self._rehash(1 << (4 * (len(self) + count)).bit_length())
 
-    def entry_of(self, oid: int) -> int:
-        """The entry of an id; -1 where it is not alive."""
-        from wavedex.temporal.alive_kernels import entry_of
+    def entries_of(self, ids: I64) -> I32:
+        """The entries of ids; -1 where one is not alive."""
+        from wavedex.temporal.alive_kernels import entries_of
 
-        return int(entry_of(self._table, self._ids.room, oid))
+        entries = np.empty(len(ids), np.int32)
+        entries_of(self._table, self._ids.room, ids, entries)
+        return entries
 
     def _rehash(self, size: int) -> None:
         from wavedex.temporal.alive_kernels import fill
@@ -118,6 +120,6 @@ class Alive:
         ids = self.ids
         if len(np.unique(ids)) != len(ids):
             yield "an id is alive twice"
-        lost = sum(self.entry_of(oid) < 0 for oid in ids.tolist())
+        lost = int((self.entries_of(ids) < 0).sum())
         if lost:
             yield f"{lost} ids that are alive cannot be found"

@@ -35,10 +35,11 @@ def _place_of(table: I32, ids: I64, oid: int) -> int:
 
 
 @kernel
-def entry_of(table: I32, ids: I64, oid: int) -> int:
-    """The entry of an id; -1 where it has none."""
-    place = _place_of(table, ids, oid)
-    return table[place] if place >= 0 else -1
+def entries_of(table: I32, ids: I64, asked: I64, entries: I32) -> None:
+    """The entry of each id; -1 where it has none."""
+    for i in range(len(asked)):
+        place = _place_of(table, ids, asked[i])
+        entries[i] = table[place] if place >= 0 else -1
 
 
 @kernel
@@ -110,3 +111,69 @@ def fill(table: I32, ids: I64, is_free: Bools) -> None:
     for entry in range(len(ids)):
         if not is_free[entry]:
             table[-1 - _place_of(table, ids, ids[entry])] = entry
+
+
+ROW, TOUCHED, EVENTS, NETS, SERIAL = range(5)
+"""Places in `progress`: rows done, entries touched at this instant, what was put out, instants."""
+BEFORE, STAMP, FIRST = range(3)
+"""Columns of `scratch`: the count before this instant, the instant of that, its first row."""
+
+
+@kernel
+def _settle(  # type: ignore[no-untyped-def]
+    ids, table, known, free, tally, counts, scratch, touched, progress, events, nets
+) -> None:
+    """Put out what an instant came to: who is gone, then who is there, and all that counts more."""
+    done, netted = progress[EVENTS], progress[NETS]
+    for sign in (-1, 1):
+        for i in range(progress[TOUCHED]):
+            entry = touched[i]
+            was, now, row = scratch[entry, BEFORE], counts[entry], scratch[entry, FIRST]
+            if sign < 0 and was != now:
+                nets[netted, 0], nets[netted, 1] = row, now - was
+                netted += 1
+            if (now == 0) == (sign < 0) and (was == 0) != (now == 0):
+                events[done, 0], events[done, 1], events[done, 2] = row, sign, entry
+                done += 1
+            if sign < 0 and now == 0:
+                _remove(table, known, free, tally, _place_of(table, known, ids[row]))
+    progress[EVENTS], progress[NETS], progress[TOUCHED] = done, netted, 0
+    progress[SERIAL] += 1
+
+
+@kernel
+def count(  # type: ignore[no-untyped-def]
+    ids, deltas, ticks, table, known, free, tally, counts, scratch, touched, progress, events, nets
+) -> int:
+    """Count ids, of which each may be there many times. 0 when all is done, 1 for more room.
+
+    What comes and goes at one tick has not changed. -1 where there would be fewer than none.
+    """
+    for i in range(progress[ROW], len(ids)):
+        progress[ROW] = i
+        if progress[TOUCHED] > 0 and ticks[i] != ticks[i - 1]:
+            _settle(
+                ids, table, known, free, tally, counts, scratch, touched, progress, events, nets
+            )
+        if 2 * (tally[COUNT] - tally[FREE] + 1) > len(table) or tally[COUNT] == len(known):
+            return 1
+        place = _place_of(table, known, ids[i])
+        if place >= 0:
+            entry = table[place]
+        else:
+            entry = _add(table, known, free, tally, -1 - place, ids[i])
+            counts[entry] = 0
+        if scratch[entry, STAMP] != progress[SERIAL]:
+            scratch[entry, STAMP] = progress[SERIAL]
+            scratch[entry, BEFORE], scratch[entry, FIRST] = counts[entry], i
+            touched[progress[TOUCHED]] = entry
+            progress[TOUCHED] += 1
+        counts[entry] += deltas[i]
+        if i + 1 == len(ids) or ticks[i + 1] != ticks[i]:
+            for j in range(progress[TOUCHED]):
+                if counts[touched[j]] < 0:
+                    return -1
+    progress[ROW] = len(ids)
+    if progress[TOUCHED] > 0:
+        _settle(ids, table, known, free, tally, counts, scratch, touched, progress, events, nets)
+    return 0

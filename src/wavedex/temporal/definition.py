@@ -30,6 +30,7 @@ from wavedex.temporal.events import Columns
 from wavedex.temporal.layout import layout_of
 from wavedex.temporal.methods.catalogue import make_method, settings_of
 from wavedex.temporal.methods.contract import Method
+from wavedex.temporal.state import State
 
 SET_FORMAT = 1
 """The format version of sets that this code writes."""
@@ -49,6 +50,8 @@ class SetDefinition:
     """The size of a page in records, in place of that."""
     schema: pa.Schema | None = kept(maybe(SCHEMA), default=None)
     """The types of ids, times and rows, if they were given."""
+    counted: bool = kept(default=False)
+    """Whether ids are counted, each of which may be there many times."""
     read_from: str = field(default="", compare=False)
     """The checksum of the file that it was read from; empty where it was not read from one."""
 
@@ -60,6 +63,7 @@ class SetDefinition:
         page_records: int | None,
         columns: Columns | None,
         settings: Mapping[str, Any],
+        counted: bool = False,
     ) -> SetDefinition:
         """The definition of a set that is to be. Raises BadDefinition."""
         found = cls(
@@ -68,6 +72,7 @@ class SetDefinition:
             page_bytes=page_bytes,
             page_records=page_records,
             schema=None if columns is None else columns.schema,
+            counted=counted,
         )
         found.make(has_pointers=True)
         return found
@@ -81,6 +86,10 @@ class SetDefinition:
         """An empty set of that kind."""
         layout = layout_of(self.page_bytes, self.page_records, has_pointers)
         return make_method(self.method, layout, settings_of(self.method, self.settings))
+
+    def state(self, columns: Columns) -> State:
+        """An empty set with these columns."""
+        return State(self.make, columns, self.counted)
 
     def to_bytes(self) -> bytes:
         """The content of `set.json`."""

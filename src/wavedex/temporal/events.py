@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import pyarrow as pa
@@ -18,10 +18,12 @@ from wavedex.errors import BadTime, MissingColumn, NullKeys, NullTimes, SchemaMi
 from wavedex.rows.arrow import empty_batch, number_view, to_arrow, to_numpy
 from wavedex.rows.pieces import concat
 from wavedex.rows.tables import plain_schema, to_table
-from wavedex.temporal.changes import I8, I64
+from wavedex.temporal.changes import I8, I32, I64
 from wavedex.temporal.ids.catalogue import ids_of, kept_type
 from wavedex.temporal.ids.contract import Ids
 from wavedex.temporal.instants import TICK_MAX, Instants, check_time_type
+
+Signs = I8 | I32
 
 
 @dataclass(frozen=True)
@@ -69,12 +71,18 @@ class Events:
 
     ids: pa.Array
     ticks: I64
-    signs: I8
+    signs: Signs
+    """+1 or -1, or by how much more often an id is there where they are counted."""
     rows: pa.RecordBatch
     """What ids carry that were added; nothing counts of what stands beside removals."""
 
     def __len__(self) -> int:
         return len(self.ids)
+
+    def take(self, places: I64, signs: Signs) -> Events:
+        """Some of the ids at their times, with other signs, and without rows."""
+        ids = self.ids.take(to_arrow(places))
+        return Events(ids, self.ticks[places], signs, self.rows.slice(0, 0))
 
     @classmethod
     def concat(cls, several: Sequence[Events]) -> Events:
@@ -126,10 +134,17 @@ def table_of(events: Any) -> pa.Table:
     return table.select(plain_schema(table.schema).names)
 
 
-def events_of(
-    table: pa.Table, names: Names, columns: Columns, ids: Ids, instants: Instants
-) -> Events:
+class Kept(Protocol):
+    """What a set keeps, as far as events must fit it."""
+
+    columns: Columns
+    ids: Ids
+    instants: Instants
+
+
+def events_of(table: pa.Table, names: Names, kept: Kept, counted: bool) -> Events:
     """The events that a table has, in the types of a set. Raises SchemaMismatch and its kin."""
+    columns, ids, instants = kept.columns, kept.ids, kept.instants
     _check_names(table.schema, names)
     others = [name for name in table.schema.names if name not in (names.oid, names.time, names.op)]
     wanted = columns.rows.names
@@ -146,7 +161,7 @@ def events_of(
     ticks = instants.ticks_of(table.column(names.time))
     if len(ticks) and not -TICK_MAX < int(ticks.min()) <= int(ticks.max()) < TICK_MAX:
         raise BadTime(f"Some of the times in {names.time!r} are further off than 2**62.")
-    return Events(oids, ticks, _signs(table, names.op), _rows(table, columns.rows))
+    return Events(oids, ticks, _signs(table, names.op, counted), _rows(table, columns.rows))
 
 
 def _check_names(schema: pa.Schema, names: Names) -> None:
@@ -159,7 +174,7 @@ def _check_names(schema: pa.Schema, names: Names) -> None:
             )
 
 
-def _signs(table: pa.Table, name: str) -> I8:
+def _signs(table: pa.Table, name: str, counted: bool) -> Signs:
     column = table.column(name).combine_chunks()
     if not pt.is_integer(column.type) or column.null_count:
         raise SchemaMismatch(
@@ -168,6 +183,8 @@ def _signs(table: pa.Table, name: str) -> I8:
             f"{' and has nulls' if column.null_count else ''}."
         )
     found = to_numpy(column)
+    if counted:
+        return found.astype(np.int32)
     strange = np.flatnonzero((found != 1) & (found != -1))
     if len(strange):
         raise SchemaMismatch(

@@ -159,11 +159,11 @@ class SetFolder:
         for segment in commit.segments[known:]:
             events = self._events(segment, columns)
             with _whole(segment.file.name):
-                state.apply(events, *state.check(events))
+                state.take(events)
         return Loaded(commit, state)
 
     def _from_base(self, commit: SetCommit, columns: Columns) -> State:
-        state = State(self.definition.make, columns)
+        state = self.definition.state(columns)
         if commit.base is None:
             return state
         ref = commit.base.file
@@ -187,7 +187,8 @@ class SetFolder:
         buffer = self.files.map(ref)
         _check_sum(ref, buffer)
         batch = read_batch(buffer, ref.name)
-        wanted = [columns.ids, columns.times, pa.int8(), *columns.rows.types]
+        sign = pa.int32() if self.definition.counted else pa.int8()
+        wanted = [columns.ids, columns.times, sign, *columns.rows.types]
         if batch.schema.types != wanted or batch.num_rows != segment.changes:
             raise Damaged(f"{ref.name} has other columns or rows than its commit says")
         with _whole(ref.name):

@@ -22,18 +22,20 @@ import numpy as np
 import pyarrow as pa
 
 from wavedex.errors import BadDefinition, ReadOnly, SetBroken, StreamOutOfStep
-from wavedex.jit import check_speed
 from wavedex.log.outside import Outside
 from wavedex.rows.arrow import from_values
+from wavedex.show.set_svg import to_html
+from wavedex.temporal import warmup
 from wavedex.temporal.asking import Asking
 from wavedex.temporal.changes import I32, I64
 from wavedex.temporal.definition import SetDefinition
+from wavedex.temporal.description import describe
 from wavedex.temporal.events import Columns, Events, Names, columns_of, events_of, table_of
 from wavedex.temporal.folder import Loaded, SetFolder
 from wavedex.temporal.ids.catalogue import type_of_id
 from wavedex.temporal.instants import type_of_time
 from wavedex.temporal.methods.catalogue import DEFAULT
-from wavedex.temporal.rebuilding import events_again, only
+from wavedex.temporal.rebuilding import rebuilt
 from wavedex.temporal.state import State
 
 QUEUED_MAX = 4_096
@@ -51,7 +53,7 @@ class TemporalSet(Asking):
         self, definition: SetDefinition, folder: SetFolder | None, commit: int | None = None
     ) -> None:
         """Use `create` or `open`."""
-        check_speed("A set over time")
+        warmup.begin()
         self._definition, self._folder = definition, folder
         self._held: Loaded | None = None
         self._state: State | None = None
@@ -61,6 +63,8 @@ class TemporalSet(Asking):
         self._marks: dict[str, int] = {}
         self._forgot: int | None = None
         self._broken = ""
+        self.fed_by = ""
+        """What feeds it, so that nobody else may."""
         self._lock = threading.RLock()
         columns = definition.columns
         if folder is not None and commit is not None:
@@ -68,7 +72,7 @@ class TemporalSet(Asking):
         elif folder is not None:
             self.refresh()
         elif columns is not None:
-            self._state = State(definition.make, columns)
+            self._state = definition.state(columns)
 
     # -- coming to be -------------------------------------------------------------------------
 
@@ -83,10 +87,14 @@ class TemporalSet(Asking):
         ids: pa.DataType | None = None,
         times: pa.DataType | None = None,
         rows: pa.Schema | None = None,
+        counted: bool = False,
         surroundings: Outside | None = None,
         **settings: Any,
     ) -> Self:
         """An empty set at a path, or in memory.
+
+        If `counted`, an id may be there many times: it is added as the first comes, and removed as
+        the last goes.
 
         The first events say of which types ids, times and rows are, unless `ids` and `times` do.
         What else can be set is the method's: see `wavedex.temporal.methods`.
@@ -100,7 +108,9 @@ class TemporalSet(Asking):
             )
         if ids is not None and times is not None:
             columns = Columns.of(ids, times, () if rows is None else [*rows])
-        definition = SetDefinition.of(method, page_bytes, page_records, columns, settings)
+        definition = SetDefinition.of(
+            method, page_bytes, page_records, columns, settings, bool(counted)
+        )
         if path is None:
             return cls(definition, None)
         return cls(definition, SetFolder.create(path, definition, surroundings or Outside()))
@@ -157,6 +167,7 @@ class TemporalSet(Asking):
         self._change(oid, time, -1, None)
 
     def _change(self, oid: Any, time: Any, sign: int, row: Mapping[str, Any] | None) -> None:
+        self._check_own()
         with self._lock:
             state = self._state_for(oid, time, row)
             carried = state.columns.rows
@@ -170,8 +181,7 @@ class TemporalSet(Asking):
                 np.array([sign], np.int8),
                 pa.RecordBatch.from_arrays(columns, schema=carried),
             )
-            self._queue.append((events, *state.check(events)))
-            self._queued += 1
+            self._take(state, events)
             if self._queued >= QUEUED_MAX:
                 self._flush()
 
@@ -188,10 +198,12 @@ class TemporalSet(Asking):
         """Take events in: all of them, or none. Returns how many.
 
         Events are a table, a frame, or a dictionary of columns: ids, times that do not decrease,
-        and what happened, +1 for added and -1 for removed. Their other columns are the rows that
-        ids carry. The batch of a stream that was committed before is passed over.
+        and what happened: +1 for added and -1 for removed, or by how much more often an id is there
+        where they are counted. Their other columns are the rows that ids carry. The batch of a
+        stream that was committed before is passed over.
         Raises SchemaMismatch, TimeBackwards, AlreadyInSet, NotInSet and their kin.
         """
+        self._check_own()
         names = Names(oid, time, op)
         with self._lock:
             if self._was_seen(stream, number):
@@ -199,15 +211,24 @@ class TemporalSet(Asking):
             table, state = table_of(events), self._ready()
             if table.num_rows:
                 if state is None:
-                    state = State(self._definition.make, columns_of(table, names))
-                told = events_of(table, names, state.columns, state.ids, state.instants)
-                checked = state.check(told)
-                self._state = state
-                self._queue.append((told, *checked))
+                    state = self._definition.state(columns_of(table, names))
+                told = events_of(table, names, state, self._definition.counted)
+                self._take(state, told)
                 self._flush()
             if stream is not None and number is not None:
                 self._marks[stream] = number
             return int(table.num_rows)
+
+    def _take(self, state: State, events: Events) -> None:
+        """Check events and take them in, now or as they are flushed."""
+        if self._definition.counted:
+            told = state.count(events)
+            if self._folder is not None:
+                self._pending.append(told)
+        else:
+            self._queue.append((events, *state.check(events)))
+            self._queued += len(events)
+        self._state = state
 
     def _was_seen(self, stream: str | None, number: int | None) -> bool:
         """Whether a batch of a stream is known. Raises StreamOutOfStep where it is not the next."""
@@ -233,7 +254,7 @@ class TemporalSet(Asking):
         if self._state is None:
             fields = [pa.field(name, pa.scalar(value).type) for name, value in (row or {}).items()]
             columns = Columns.of(type_of_id(oid), type_of_time(time), fields)
-            self._state = State(self._definition.make, columns)
+            return self._definition.state(columns)
         return self._state
 
     def _flush(self) -> None:
@@ -258,6 +279,11 @@ class TemporalSet(Asking):
         self._broken = "Something failed while changes were taken in."
         yield
         self._broken = ""
+
+    def note(self, marks: Mapping[str, int]) -> None:
+        """Note how far what feeds the set has come, with the next commit."""
+        with self._lock:
+            self._marks = {**self._marks, **marks}
 
     def commit(self) -> int:
         """Make all changes so far last. Returns the number of the commit; a new one if any came.
@@ -320,11 +346,7 @@ class TemporalSet(Asking):
             return before - self.pages
 
     def _rebuild(self, state: State, kept: np.ndarray[Any, Any], horizon: int | None) -> int:
-        spans = state.method.everything()
-        events = events_again(state, only(spans, kept))
-        other = State(self._definition.make, state.columns)
-        other.apply(events, *other.check(events))
-        other.last = state.last
+        other = rebuilt(state, kept, self._definition.state(state.columns))
         self._state, self._forgot = other, horizon
         try:
             self._commit(forgets=True, whole=True)
@@ -343,12 +365,31 @@ class TemporalSet(Asking):
         state = self._ready()
         return findings + ([] if state is None else [*state.findings()])
 
+    def save(self, path: str | os.PathLike[str], *, surroundings: Outside | None = None) -> int:
+        """Keep a set in memory at a path from now on. Commits. Raises AlreadyExists."""
+        with self._lock:
+            if self._folder is not None:
+                raise ReadOnly(f"The set is kept at {self.path} already.")
+            self._ready()
+            folder = SetFolder.create(path, self._definition, surroundings or Outside())
+            try:
+                self._folder, self._held = folder, folder.load()
+                return self._commit(whole=True)
+            except BaseException:
+                self._folder = self._held = None
+                raise
+
     # -- about itself -------------------------------------------------------------------------
 
     @property
     def path(self) -> str | None:
         """Where it lies; None in memory."""
         return None if self._folder is None else str(self._folder.files.root)
+
+    def describe(self) -> dict[str, Any]:
+        """What it is, what is in it and what it takes, as plain JSON."""
+        state = self._ready()
+        return {"path": self.path, **describe(self, self._definition, state, self._held)}
 
     @property
     def method(self) -> str:
@@ -374,10 +415,20 @@ class TemporalSet(Asking):
             self._check_whole()
         return self._state
 
+    def _check_own(self) -> None:
+        if self.fed_by:
+            raise ReadOnly(
+                f"This history is fed by {self.fed_by}: change that instead. It can be asked, "
+                "forgotten and compacted."
+            )
+
     def _check_whole(self) -> None:
         if self._broken:
             again = "Call refresh()" if self._folder is not None else "Build it anew"
             raise SetBroken(f"{self._broken} What it holds is not whole. {again}.")
+
+    def _repr_html_(self) -> str:
+        return to_html(self.describe(), self.draw().svg)
 
     def __repr__(self) -> str:
         where = "in memory" if self._folder is None else f"at {self.path}"

@@ -7,6 +7,7 @@ import pyarrow as pa
 
 from wavedex.rows.arrow import to_arrow
 from wavedex.temporal.changes import I64, NOW, Bools, Lifespans
+from wavedex.temporal.counted import Counted
 from wavedex.temporal.events import Events
 from wavedex.temporal.state import State
 
@@ -27,6 +28,26 @@ def events_again(state: State, spans: Lifespans) -> Events:
     pointers = np.where(signs > 0, spans.pointers[places], -1).astype(np.int32)
     ids = state.ids.values(np.ascontiguousarray(spans.ids[places]))
     return Events(ids, state.instants.ticks[versions[order]], signs, state.rows.take(pointers))
+
+
+def rebuilt(state: State, kept: Bools, empty: State) -> State:
+    """A set with some of the lifespans of another, made of an empty one like it."""
+    spans = only(state.method.everything(), kept)
+    events = events_again(state, spans)
+    empty.apply(events, *empty.check(events))
+    empty.last = state.last
+    if isinstance(state.alive, Counted) and isinstance(empty.alive, Counted):
+        alive = spans.ids[spans.ends == NOW]
+        again = empty.ids.number(state.ids.values(alive))
+        empty.alive.set_counts(again, state.alive.counts_of(alive))
+    return empty
+
+
+def sizes_of(spans: Lifespans, versions: int) -> I64:
+    """How many ids were there as of each version."""
+    added = np.bincount(spans.starts, minlength=versions)
+    removed = np.bincount(spans.ends[spans.ends != NOW], minlength=versions)
+    return np.cumsum(added - removed)
 
 
 def overlaps(

@@ -16,6 +16,7 @@ from wavedex.errors import AlreadyInSet, BadTime, NotInSet, SchemaMismatch, Time
 from wavedex.rows.arrow import to_arrow
 from wavedex.temporal.alive import Alive
 from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Bools, Changes, Lifespans
+from wavedex.temporal.counted import Counted
 from wavedex.temporal.events import Columns, Events
 from wavedex.temporal.ids.catalogue import ids_of
 from wavedex.temporal.instants import Instants
@@ -29,13 +30,18 @@ EVENTS_MAX = 2**31 - 2
 class State:
     """The history of a set."""
 
-    def __init__(self, make: Callable[[bool], Method], columns: Columns) -> None:
-        """An empty one. `make` makes the method; it is told whether ids carry rows."""
+    def __init__(
+        self, make: Callable[[bool], Method], columns: Columns, counted: bool = False
+    ) -> None:
+        """An empty one. `make` makes the method; it is told whether ids carry rows.
+
+        If `counted`, each id may be there many times, and carries nothing.
+        """
         self.columns = columns
         self.ids = ids_of(columns.ids)
         self.instants = Instants(columns.times)
         self.rows = CarriedRows(columns.rows)
-        self.alive = Alive()
+        self.alive = Counted() if counted else Alive()
         self.carries = bool(columns.rows.names)
         self.method = make(self.carries)
         self.changes = 0
@@ -86,15 +92,44 @@ class State:
             raise TooLarge(f"A set takes up to {EVENTS_MAX:,} changes. Begin another one.")
         known = self.ids.count
         numbers = self.ids.number(events.ids)
-        entries, bad = self.alive.take(numbers, events.signs)
+        entries, bad = self.alive.take(numbers, events.signs.astype(np.int8, copy=False))
         if bad >= 0:
-            error = self._impossible(events, numbers, bad)
+            error = self._impossible(events, bad)
             self.ids.take_back(known)
             raise error
         if len(events):
             self.last = int(events.ticks[-1])
             self.changes += len(events)
         return numbers, entries
+
+    def take(self, events: Events) -> None:
+        """Take in events as a set was told of them before."""
+        if isinstance(self.alive, Counted):
+            self.count(events)
+        else:
+            self.apply(events, *self.check(events))
+
+    def count(self, events: Events) -> Events:
+        """Take in by how much ids are there more or less often. What it came to, by instant.
+
+        Raises TimeBackwards, and NotInSet where there would be fewer than none. Nothing has changed
+        then.
+        """
+        assert isinstance(self.alive, Counted)
+        self._check_order(events)
+        known = self.ids.count
+        numbers = self.ids.number(events.ids)
+        net = self.alive.count(numbers, events.signs.astype(np.int32), events.ticks)
+        if isinstance(net, int):
+            error = self._impossible(events, net)
+            self.ids.take_back(known)
+            raise error
+        found = events.take(net.event_rows, net.signs)
+        if len(events):
+            self.last = int(events.ticks[-1])
+            self.changes += len(found)
+        self.apply(found, numbers[net.event_rows], net.entries)
+        return events.take(net.rows, net.deltas)
 
     def apply(self, events: Events, numbers: I64, entries: I32) -> None:
         """Take in events that `check` has found possible."""
@@ -104,7 +139,8 @@ class State:
             added = events.signs > 0
             pointers[added] = self.rows.count + np.arange(added.sum(), dtype=np.int32)
             self.rows.append(events.rows.filter(to_arrow(added)))
-        self.method.apply(Changes(numbers, versions, events.signs, entries, pointers))
+        signs = events.signs.astype(np.int8, copy=False)
+        self.method.apply(Changes(numbers, versions, signs, entries, pointers))
 
     def _check_order(self, events: Events) -> None:
         ticks = events.ticks
@@ -128,7 +164,7 @@ class State:
     def _said(self, tick: Any) -> str:
         return str(self.instants.time(int(tick)))
 
-    def _impossible(self, events: Events, numbers: I64, bad: int) -> Exception:
+    def _impossible(self, events: Events, bad: int) -> Exception:
         oid, when = events.ids[bad].as_py(), self._said(events.ticks[bad])
         oid = tuple(oid.values()) if isinstance(oid, dict) else oid
         if events.signs[bad] > 0:

@@ -27,6 +27,7 @@ from wavedex.files.local import Files
 from wavedex.files.names import LOG, follower_name
 from wavedex.index import Surroundings
 from wavedex.testing.crashes import DISKS, LocalWalk, unnamed_files
+from wavedex.testing.oracle import same_rows
 
 SCHEMA = pa.schema([("k", pa.int64()), ("t", pa.int64())])
 LIVES = pa.schema([("k", pa.int64()), ("b", pa.int64()), ("e", pa.int64())])
@@ -335,6 +336,30 @@ def test_a_vacuum_that_began_before_leaves_what_a_follower_begins_with(tmp_path)
     reader.advance()
     append(index, 4, 5, 6)
     assert reader.changes().read_all()["t"].to_pylist()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("turn", range(1, 4))
+def test_all_that_is_there_is_that_of_a_later_commit_where_one_goes_meanwhile(tmp_path, kind, turn):
+    """Somebody writes right after a look at the log, and keeps one commit."""
+    index = KINDS[kind](tmp_path / "x", keep_commits=1)
+    append(index, 1, 2)
+    looks: list[str] = []
+
+    class Disk(Files):
+        def list(self, folder: str) -> list[str]:
+            found = super().list(folder)
+            if folder == LOG:
+                looks.append(folder)
+                if len(looks) == turn:
+                    append(index, 3)
+                    index.prepare()
+            return found
+
+    other = wx.open(index.path, surroundings=Surroundings(files=Disk))
+    looks.clear()
+    came = other.changes(None).read_all().drop_columns(["_change", "_at", "_commit"])
+    assert same_rows(came.to_pylist(), other.scan().read_all().to_pylist())
 
 
 @pytest.mark.parametrize("disk", DISKS)

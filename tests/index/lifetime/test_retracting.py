@@ -315,3 +315,17 @@ def test_an_erase_reaches_hidden_rows_too(tmp_path, method):
     assert b"a secret" not in data
     assert life.probe(2).num_rows == 1
     life.verify()
+
+
+def test_a_row_with_times_that_is_not_there_is_named_as_people_write_it(tmp_path):
+    times = pa.timestamp("s", "UTC")
+    schema = pa.schema([("k", pa.int64()), ("b", times), ("e", times)])
+    life = wx.LifetimeIndex.create(
+        tmp_path / "x", schema, key="k", inserted="b", expires="e", max_lifetime="16 minutes",
+        refresh="2 minutes",
+    )  # fmt: skip
+    life.update("2026-01-05T12:04Z")
+    row = pa.table({"k": [1], "b": [1767614520], "e": [1767615000]}).cast(schema)
+    said = r"\{'k': 1, 'b': '2026-01-05 12:02:00\+00:00', 'e': '2026-01-05 12:10:00\+00:00'\}"
+    with pytest.raises(errors.RowNotThere, match=said):
+        life.retract("2026-01-05T12:04Z", row)

@@ -19,11 +19,12 @@ from wavedex.errors import BadDefinition, Damaged
 from wavedex.files.local import Files
 from wavedex.rows.entries import EntrySpec
 from wavedex.store.formats import FORMATS, open_shard
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.chained import ChainedShard, Chains, build_chained, write_chains
-from wavedex.store.growing.shard import Buckets
 from wavedex.store.package import Site
 from wavedex.store.part import Part
 from wavedex.store.room import Sizes
+from wavedex.store.sieve import between
 
 SIZES = Sizes(2.0, 2)
 
@@ -56,6 +57,21 @@ def test_an_answer_stays_as_it_is_when_the_room_of_its_rows_is_used_again(tmp_pa
     records = tmp_path / walk.part.files["rows"].name
     records.write_bytes(b"\xff" * records.stat().st_size)
     assert str(found.to_pylist()) == str(before)
+
+
+def test_what_another_version_shows_too_is_passed_over_bucket_by_bucket(tmp_path):
+    spec = SPECS["numbers"]
+    walk, rnd = Walk(Files(tmp_path), spec, SIZES), random.Random(0)
+    walk.add(1, [make_row(spec, number, 2, rnd) for number in range(8) for _ in range(9)])
+    before = walk.part
+    walk.add(2, [make_row(spec, 3, 4, rnd)])
+    walk.delete(3)
+    opened, known = (ChainedShard(walk.files, spec, part) for part in (walk.part, before))
+    found = opened.piece(None, [between("t", 4, 5)], other=known).rows()
+    assert found.to_pylist() == opened.scan((4, 5)).to_pylist()
+    assert {*opened.piece(None, other=known).rows()["k"].to_pylist()} == {1}
+    assert known.piece(None, other=opened).num_rows < 9
+    assert opened.piece(None, other=opened).num_rows == 0
 
 
 def test_the_format_is_packed_until_it_is_updated_and_then_chained(tmp_path):

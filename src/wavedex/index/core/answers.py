@@ -27,6 +27,7 @@ from wavedex.rows.arrow import to_arrow
 from wavedex.rows.content import hash_rows
 from wavedex.rows.entries import END_COLUMN, SLOT_COLUMN
 from wavedex.store.formats import find_format
+from wavedex.temporal.methods.catalogue import METHODS
 
 KEEP_FOLLOWED = "7 days"
 """How far followers may fall behind if nobody says it: a week, as a log of events is often kept."""
@@ -52,6 +53,7 @@ def shared_answers(
     keep_commits: int,
     keep_for: Any,
     keep_followed: Any,
+    history: str | None,
     roots: Sequence[str | os.PathLike[str]] | None,
 ) -> dict[str, Any]:
     """The answers that every kind of index has, checked; `needed` columns are kept in any case."""
@@ -79,8 +81,17 @@ def shared_answers(
         "keep_commits": whole_number("keep_commits", keep_commits, 1),
         "keep_s": _keep_s("keep_for", keep_for),
         "keep_followed": read_bound(keep_followed, keep_commits),
+        "history": check_history(history),
         "roots": _root_names(roots),
     }
+
+
+def check_history(method: str | None) -> str:
+    """The method of a history; empty without one. Raises BadDefinition."""
+    if method is None:
+        return ""
+    check_choice("history", method, (*METHODS,))
+    return method
 
 
 def check_column(role: str, name: Any, schema: pa.Schema) -> None:

@@ -118,12 +118,17 @@ class ChangeFeed(Generic[D]):
         definition: D,
         changes: Changes[D],
         checked: CheckedParts | None = None,
+        columns: Sequence[str] | None = None,
     ) -> None:
-        """`checked` opens files that must be what was written. Raises BadDefinition."""
+        """`checked` opens files that must be what was written. Raises BadDefinition.
+
+        With `columns`, rows have only these of the index's.
+        """
         check_names(definition.schema)  # An old index may have a column that is called as ours.
         self._files = files
         self._definition = definition
         self._changes = changes
+        self._schema = change_schema(definition, columns)
         self._open = open_shard if checked is None else checked.open
         self._log = Log(files)
         self._read_commit = lru_cache(MANIFESTS_KNOWN)(self._log.read)
@@ -131,7 +136,7 @@ class ChangeFeed(Generic[D]):
     @property
     def schema(self) -> pa.Schema:
         """The columns of an entry, and what happened to it, when and with which commit."""
-        return change_schema(self._definition)
+        return self._schema
 
     def commit_of(self, position: Position) -> int:
         """The commit that is meant by a position. Raises CommitGone and BadPosition."""
@@ -156,6 +161,19 @@ class ChangeFeed(Generic[D]):
         if since is None:
             return self._steps([(None, last)])
         return self._steps(pairwise(range(first, last + 1)))
+
+    def read_newest(self) -> Iterator[pa.RecordBatch]:
+        """All that is there as having come: of a later commit, where one is removed meanwhile."""
+        while True:
+            newest = self._log.commits()[-1]
+            try:
+                found = [*self.read(self.find(None, newest))]
+            except CommitGone:
+                if self._log.commits()[-1] == newest:
+                    raise
+            else:
+                yield from found
+                return
 
     def read(self, steps: Iterable[Step]) -> Iterator[pa.RecordBatch]:
         """The rows that came and went, a batch for each step that has any. Raises CommitGone."""
@@ -243,7 +261,9 @@ class ChangeFeed(Generic[D]):
                 return [each for each in found if each.rows.num_rows]
 
             moved = run_together([partial(read, shard) for shard in step.shards], THREADS)
-            return _in_order(self._definition, step.commit, [*chain.from_iterable(moved)])
+            return _in_order(
+                self._definition, self._schema, step.commit, [*chain.from_iterable(moved)]
+            )
 
     def _changes_in_place(
         self, before: Manifest | None, after: Manifest, shards: Iterable[int]
@@ -311,9 +331,11 @@ def _is_whole(value: Any) -> bool:
     return hasattr(value, "__index__") and not isinstance(value, bool)
 
 
-def change_schema(definition: Definition) -> pa.Schema:
-    """The columns of an entry, and what happened to it, when and with which commit."""
+def change_schema(definition: Definition, columns: Sequence[str] | None = None) -> pa.Schema:
+    """The columns of an entry, or some, and what happened to it, when and with which commit."""
     schema = definition.schema
+    if columns is not None:
+        schema = pa.schema([schema.field(name) for name in columns])
     return (
         schema.append(pa.field(CHANGE_COLUMN, pa.int32(), nullable=False))
         .append(pa.field(AT_COLUMN, time_type(definition), nullable=False))
@@ -338,9 +360,10 @@ def said_of(commits: Sequence[int]) -> str:
     return ", ".join(runs)
 
 
-def _in_order(definition: Definition, commit: int, moved: Sequence[Moved]) -> pa.RecordBatch:
+def _in_order(
+    definition: Definition, schema: pa.Schema, commit: int, moved: Sequence[Moved]
+) -> pa.RecordBatch:
     """What came and what went in one commit, as one batch in the order in which it happened."""
-    schema = change_schema(definition)
     # Those that went first: so the usual commit, in which all happens at one instant, is in order.
     moved = sorted(moved, key=lambda each: each.sign)
     if not moved:
@@ -352,8 +375,8 @@ def _in_order(definition: Definition, commit: int, moved: Sequence[Moved]) -> pa
     signs[:gone] = -1
     threads = THREADS if len(at) > ROWS_MANY else 1
     gather: list[Callable[[], Any]] = [
-        partial(_gathered, pieces, place, field.type)
-        for place, field in enumerate(definition.schema)
+        partial(_gathered, pieces, definition.schema.get_field_index(field.name), field.type)
+        for field in [*schema][:-3]
     ]
     order, *columns = run_together([lambda: _order_of(at), *gather], threads)
     happened = [to_arrow(signs), from_ordinals(at, time_type(definition))]

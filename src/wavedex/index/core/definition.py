@@ -178,6 +178,8 @@ class Definition(ABC):
     """The folders over which sub-indexes are spread, if there are any."""
     former_formats: tuple[str, ...] = kept(listed(PLAIN), default=())
     """The formats that migrations have left."""
+    history: str = kept(default="")
+    """The method by which it is kept which keys were there when; empty where it is not."""
     identity: str = kept(default="")
     """What tells it from every other index, on its roots and on servers."""
     read_from: str = field(default="", compare=False)
@@ -235,6 +237,10 @@ class Definition(ABC):
 
         `span` is how long that part is. Raises BadTime.
         """
+
+    @abstractmethod
+    def reached(self, manifest: Manifest) -> int | None:
+        """The instant as of which a commit is, as an ordinal; None while nothing came."""
 
     @property
     @abstractmethod
@@ -361,8 +367,10 @@ class Definition(ABC):
     @classmethod
     def _from_json(cls, body: Mapping[str, Any], name: str) -> Self:
         try:
-            # Before format 8 nothing was kept for followers.
-            definition = cls(**fields_from_json(cls, {"keep_followed": [0, None], **body}))
+            # Before format 8 nothing was kept for followers, and no history.
+            definition = cls(
+                **fields_from_json(cls, {"keep_followed": [0, None], "history": "", **body})
+            )
             definition.technique.check(definition.spec, definition.package)
             definition.check_planner()
             _ = definition.rooms, definition.spec.key_type

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import datetime as dt
 import time
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Generic, TypeVar
 
@@ -81,6 +81,8 @@ class Writer(Generic[D]):
         self._log = Log(files)
         self._commit = -1
         self.ahead = WorkAhead(self._finish_alone)
+        self.before_clearing: Callable[[D, Manifest], None] = lambda *_: None
+        """Called with the newest commit before older ones go, which it may read once more."""
         self.use(created)
 
     def use(self, definition: D) -> None:
@@ -410,6 +412,7 @@ class Writer(Generic[D]):
         whole: bool = True,
     ) -> list[str]:
         """Vacuum the log, as `Journal.vacuum` does, but for what followers have not read."""
+        self.before_clearing(self.definition, self._log.latest())
         followed = Followed(self.definition.keep_followed, self._surroundings.now())
         return self._log.vacuum(keep, since, now_s, whole, followed)
 

@@ -67,6 +67,7 @@ def define_life(
     keep_commits: int,
     keep_for: Any,
     keep_followed: Any,
+    history: str | None,
     roots: Sequence[str | os.PathLike[str]] | None,
 ) -> LifeDefinition:
     """Check the answers and return the definition. Raises BadDefinition and its kin."""
@@ -102,6 +103,7 @@ def define_life(
             keep_commits=keep_commits,
             keep_for=keep_for,
             keep_followed=keep_followed,
+            history=history,
             roots=roots,
         ),
         time=inserted,

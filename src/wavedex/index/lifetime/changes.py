@@ -74,18 +74,27 @@ class LifeChanges:
         shard: int,
         open_part: Open,
     ) -> Iterator[Moved]:
-        spec = definition.spec
+        def opened(part: Part | None) -> Shard | None:
+            return None if part is None else open_part(files, definition.spec, part)
+
         if before is not None:
+            versions, slots = _growing(after, shard), _slots_over(definition, before, after)
             for _, part in _with_ended(definition, before, after, shard):
-                rows = _ended(definition, before, after, open_part(files, spec, part))
+                later = versions.get(_rows_of(part))
+                if later is not None and (slots is None or _holds(later, slots)):
+                    later = None  # What is over may still be in it.
+                shard_before = open_part(files, definition.spec, part)
+                rows = _ended(definition, before, after, shard_before, opened(later))
                 yield Moved(rows, -1, _ends(definition, rows, after))
         view, span = definition.view(after), _span(before, after)
         since = None if span is None else span[0]
+        versions = {} if before is None else _growing(before, shard)
         for name, part in _with_born(definition, before, after, shard):
-            opened = open_part(files, spec, part)
+            shard_after = open_part(files, definition.spec, part)
+            earlier = opened(versions.get(_rows_of(part)))
             # None of them was inserted later than the instant of the commit.
-            for asked, within in view.targets(name, opened, part, since, None, expired=False):
-                rows = _piece_of(asked, within)
+            for asked, within in view.targets(name, shard_after, part, since, None, expired=False):
+                rows = _piece_of(asked, within, other=earlier)
                 yield Moved(rows, 1, _numbers(rows, definition.time))
         if shard == 0 and _told(before, after):
             assert after.told is not None
@@ -156,6 +165,25 @@ def _span(before: Manifest | None, after: Manifest) -> tuple[int | None, int] | 
     return None if last is None else last + 1, now + 1
 
 
+def _slots_over(
+    definition: LifeDefinition, before: Manifest, after: Manifest
+) -> tuple[int, int] | None:
+    """The first and the last slot in which rows ended that lived at the commit before.
+
+    None where there are none, or where ends are guessed.
+    """
+    span = _span(before, after)
+    if definition.counts or span is None or span[0] is None:
+        return None
+    first, last = definition.slotting.slots_of(np.array([span[0], span[1] - 1])).tolist()
+    return first, last
+
+
+def _holds(part: Part, slots: tuple[int, int]) -> bool:
+    """Whether a part has rows of some of the slots from one to another."""
+    return any(slots[0] <= slot <= slots[1] for slot in part.held)
+
+
 def _with_ended(
     definition: LifeDefinition, before: Manifest | None, after: Manifest, shard: int
 ) -> Iterator[tuple[str, Part]]:
@@ -166,12 +194,11 @@ def _with_ended(
         if definition.floors(before) != definition.floors(after):
             yield from _parts(before, shard)
         return
-    span = _span(before, after)
-    if span is None or span[0] is None:
+    slots = _slots_over(definition, before, after)
+    if slots is None:
         return
-    first, last = definition.slotting.slots_of(np.array([span[0], span[1] - 1])).tolist()
     for name, part in _parts(before, shard):
-        if any(first <= slot <= last for slot in part.held):
+        if _holds(part, slots):
             yield name, part
 
 
@@ -187,24 +214,37 @@ def _with_born(
             yield name, part
 
 
-def _ended(definition: LifeDefinition, before: Manifest, after: Manifest, opened: Shard) -> Piece:
-    """The rows of a part that lived at the commit before and do not at this one."""
+def _ended(
+    definition: LifeDefinition,
+    before: Manifest,
+    after: Manifest,
+    opened: Shard,
+    later: Shard | None,
+) -> Piece:
+    """The rows of a part that lived at the commit before and do not at this one.
+
+    `later` is the same part afterwards, if none of them is there any more.
+    """
     if definition.counts:
         lived, live = above(definition.floors(before)), above(definition.floors(after))
         return _piece_of(opened, None, lived, ~live)
     span = _span(before, after)
     assert span is not None  # since the part may have rows that ended
     assert span[0] is not None
-    return _piece_of(opened, (span[0], span[1]))
+    return _piece_of(opened, (span[0], span[1]), other=later)
 
 
-def _piece_of(opened: Shard, within: Range | None, *sieves: Sieve) -> Piece:
+def _piece_of(
+    opened: Shard, within: Range | None, *sieves: Sieve, other: Shard | None = None
+) -> Piece:
     """Rows to be put in order, with codes in place of texts where the part has them.
+
+    Those that another version of the part shows too may be left out.
 
     COST: a code is moved in a tenth of the time of a text.
     """
     words = {name: opened.words_of(name) for name in opened.stored_codes}
-    return opened.piece(within, sieves, words)
+    return opened.piece(within, sieves, words, other)
 
 
 def _ends(definition: LifeDefinition, rows: Piece, after: Manifest) -> Ordinals:
@@ -228,6 +268,17 @@ def _parts(manifest: Manifest, shard: int) -> Iterator[tuple[str, Part]]:
 
 def _shards(manifest: Manifest) -> int:
     return max((len(sub.shards) for sub in manifest.shown.values()), default=0)
+
+
+def _growing(manifest: Manifest, shard: int) -> dict[str, Part]:
+    """The parts that are updated in place, by the files of their rows."""
+    parts = (part for _, part in _parts(manifest, shard) if part.content is not None)
+    return {_rows_of(part): part for part in parts}
+
+
+def _rows_of(part: Part) -> str:
+    """The file that has the rows, in all versions of a part that is updated in place."""
+    return part.files["rows"].name if "rows" in part.files else ""
 
 
 def _piece(part: Part) -> tuple[str, ...]:

@@ -168,6 +168,9 @@ class LifeDefinition(Definition):
         now = LifeClock.of(manifest).now
         return None if now is None else now - length + 1
 
+    def reached(self, manifest: Manifest) -> int | None:
+        return LifeClock.of(manifest).now
+
     @property
     def kept_as(self) -> str:
         rows, columns = self.sides

@@ -114,6 +114,7 @@ class LifetimeIndex(Held[LifeDefinition]):
         keep_commits: int = 2,
         keep_for: str | dt.timedelta | None = None,
         keep_followed: int | str | dt.timedelta | None = None,
+        history: str | None = None,
         roots: Sequence[str | os.PathLike[str]] | None = None,
         rows: bool = False,
         surroundings: Surroundings | None = None,
@@ -174,6 +175,7 @@ class LifetimeIndex(Held[LifeDefinition]):
             keep_commits=keep_commits,
             keep_for=keep_for,
             keep_followed=keep_followed,
+            history=history,
             roots=roots,
         )
         return cls._create(path, definition, surroundings, first)

@@ -296,10 +296,17 @@ class _Search:
 def _not_there(missing: Iterable[pa.RecordBatch]) -> RowNotThere:
     tables = [pa.Table.from_batches([each]) for each in missing]
     rows = pa.concat_tables(tables, promote_options="default")
-    some = ", ".join(repr(row) for row in rows.slice(0, EXAMPLES).to_pylist())
+    some = ", ".join(map(_said, rows.slice(0, EXAMPLES).to_pylist()))
     more = f" and {rows.num_rows - EXAMPLES} more" if rows.num_rows > EXAMPLES else ""
     return RowNotThere(
         f"{rows.num_rows} of the rows are not there, or are over, or stand there fewer times: "
         f"{some}{more}. Nothing was changed; leave them out.",
         rows,
+    )
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    """A row as people read it: times as they write them."""
+    return repr(
+        {n: str(value) if hasattr(value, "isoformat") else value for n, value in row.items()}
     )

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 import pyarrow as pa
 
+from wavedex.errors import BadCondition
 from wavedex.files.opened import AT_ONCE_MAX
 from wavedex.index.reading.arrangement import arrange_stream, check_arrangement
 from wavedex.index.reading.asked import ALL, Asked
@@ -75,6 +76,13 @@ class Readable(ABC):
     def _current(self) -> Snapshot:
         """The snapshot that answers."""
 
+    def _as_of(
+        self, key: Any, time: Any, columns: Sequence[str] | None, others: Sequence[Any]
+    ) -> pa.Table:
+        raise BadCondition(
+            "as_of= is asked of an index: a snapshot is as of its commit and of no other time."
+        )
+
     def probe(
         self,
         key: Any,
@@ -88,11 +96,18 @@ class Readable(ABC):
         last: int | None = None,
         limit: int | None = None,
         where: str | None = None,
+        as_of: Any = None,
     ) -> pa.Table:
         """The entries of one key (IndexProbe, and TimedIndexProbe with `since` or `until`).
 
+        With `as_of`, and `columns` at most beside it, those that an index had at a past time, from
+        the commits that are kept. Raises RowsGone where only its `history` still tells whether the
+        key was there, and CommitGone where nothing does.
         COST: one look-up and one slice for each part that can have an answer.
         """
+        if as_of is not None:
+            others = (since, until, shorten, order, last, limit, where)
+            return self._as_of(key, as_of, columns, [*others, expired or None, follow or None])
         snapshot = self._current()
         asked = ALL
         as_they_lie = order is None and last is None and limit is None and where is None

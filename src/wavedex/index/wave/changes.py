@@ -78,10 +78,10 @@ class WaveChanges:
         if _slots(compared.entered) & _slots(compared.left):
             entered, left = _without_common(entered, left)
         seen = NO_SLOTS if before is None else window_of(definition, before)
-        width = width_at(definition, after)
+        width, stays = width_at(definition, after), window_of(definition, after)
         for rows, sign, later in ((left, -1, width), (entered, 1, 0)):
             for batch in rows.to_batches():
-                yield Moved(Piece(batch), sign, _instants(definition, batch, seen, later))
+                yield Moved(Piece(batch), sign, _instants(definition, batch, seen, later, stays))
 
 
 def _compare(
@@ -103,16 +103,24 @@ def _compare(
 
 
 def _instants(
-    definition: WaveDefinition, rows: pa.RecordBatch, seen: Slots, later: int
+    definition: WaveDefinition, rows: pa.RecordBatch, seen: Slots, later: int, stays: Slots
 ) -> Ordinals:
-    """When rows came, or left so many slots `later`: not before the slots that were seen then."""
+    """When rows came, or left so many slots `later`: not before the slots that were seen then.
+
+    Rows that leave a slot that stays were erased, with the newest slot that was seen.
+    """
     slotting, spec = definition.slotting, definition.spec
     if not rows.num_rows:
         return np.zeros(0, np.int64)
     slots, places = distinct(slotting.slots_of(spec.ordinals(rows)))
     first = last_of(slots_of(seen)) if seen else None
-    turns = (slot + later if first is None else max(slot + later, first) for slot in slots.tolist())
-    ends = [min(slotting.stop(turn), ORDINAL_MAX) for turn in turns]
+
+    def turn(slot: int) -> int:
+        if first is None:
+            return slot + later
+        return first if later and slot in stays else max(slot + later, first)
+
+    ends = [min(slotting.stop(each), ORDINAL_MAX) for each in map(turn, slots.tolist())]
     return np.array(ends, np.int64)[places]
 
 

@@ -32,6 +32,7 @@ from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import SLOT_COLUMN, EntrySpec
 from wavedex.show.drawing import WAVE, Drawing
 from wavedex.slots import Ordinals
+from wavedex.slots.contract import ORDINAL_MAX
 from wavedex.store.part import Slots
 
 
@@ -144,6 +145,10 @@ class WaveDefinition(Definition):
         if length is not None:
             return self.slotting.stop(last_of(slots)) - length
         return self.slotting.start(last_of(slots) - max(count, 0) + 1)
+
+    def reached(self, manifest: Manifest) -> int | None:
+        slots = window_of(self, manifest)
+        return min(self.slotting.stop(last_of(slots)), ORDINAL_MAX) if slots else None
 
     @property
     def kept_as(self) -> str:

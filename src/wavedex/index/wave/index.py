@@ -88,6 +88,7 @@ class WaveIndex(Held[WaveDefinition]):
         keep_commits: int = 2,
         keep_for: str | dt.timedelta | None = None,
         keep_followed: int | str | dt.timedelta | None = None,
+        history: str | None = None,
         roots: Sequence[str | os.PathLike[str]] | None = None,
         rows: bool = False,
         surroundings: Surroundings | None = None,
@@ -120,6 +121,8 @@ class WaveIndex(Held[WaveDefinition]):
         - `keep_followed` is how far followers may fall behind before what they have not read goes
           (see `follow`): a number of commits, or a time, "7 days" if not given, but nothing where
           `keep_commits` is 1.
+        - `history`, such as "pph-s", keeps for ever which keys were in the window when (see
+          `history`), by that method.
         - `max_size` is the most rows that a window will ever have. `wata-bounded` and
           `rata-bounded` need it.
         - `sizes` are the rows of the slots that are to come. `wata-offline` and `rata-offline` need
@@ -153,6 +156,7 @@ class WaveIndex(Held[WaveDefinition]):
             keep_commits=keep_commits,
             keep_for=keep_for,
             keep_followed=keep_followed,
+            history=history,
             max_size=max_size,
             sizes=sizes,
             roots=roots,

@@ -1,7 +1,7 @@
 """The change feed: each row with +1 when it comes and -1 when it goes, in any kind of index.
 
 It is read in batch and as a stream. An offset of the stream is a commit. The stream begins with all
-that is there as having come, or with what follows the newest commit (`starting` = "latest"). It
+that is there as having come, or with what follows the newest commit or another one (`starting`). It
 goes on for as long as the commits between two batches are kept: with the name of a follower, until
 they were read. A task reads what some commits changed in one shard, and has it in order; a stream
 that needs the order of all sorts by `_commit` and `_at`.
@@ -18,8 +18,8 @@ import pyarrow as pa
 from pyspark.sql.datasource import DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
-from wavedex.errors import BadDefinition
-from wavedex.index.core.changes import Position, Step
+from wavedex.errors import BadDefinition, BadPosition
+from wavedex.index.core.changes import Position, Step, read_position
 from wavedex.index.core.follower import Follower
 from wavedex.index.opening import open_index
 from wavedex.log.manifest import Log
@@ -69,8 +69,7 @@ class ChangeStream(DataSourceStreamReader):
         self, path: str, schema: StructType, starting: str, follower: str | None = None
     ) -> None:
         """`follower` is the name under which the index keeps what was not read."""
-        if starting not in ("window", "latest"):
-            raise BadDefinition(f"The option starting is {starting!r}. Say window or latest.")
+        self.since = None if starting in ("window", "latest") else _position(starting)
         self.path = path
         self.trust = Trust.mine()
         self.schema = schema
@@ -78,7 +77,9 @@ class ChangeStream(DataSourceStreamReader):
         self.follower = follower
 
     def initialOffset(self) -> dict[str, int]:  # noqa: N802 - Spark's
-        """Nothing seen, or all that is there."""
+        """Nothing seen, or all that is there, or all up to some commit."""
+        if self.since is not None:
+            return {"commit": self._begin_after(self.since)}
         return {"commit": _NOTHING if self.starting == "window" else self._begin()}
 
     def latestOffset(self, start: dict[str, int], limit: Any) -> dict[str, int]:  # noqa: N802
@@ -109,9 +110,30 @@ class ChangeStream(DataSourceStreamReader):
         reader = self._reader()
         return self._newest() if reader is None else reader.reach()
 
+    def _begin_after(self, since: Position) -> int:
+        """The commit that is meant, which a follower goes on from. Raises CommitGone."""
+        reader = self._reader()
+        feed = open_index(self.path).change_feed
+        if reader is None:
+            feed.find(since, None)  # Raises where it cannot be followed from there.
+        else:
+            reader.move(since)
+        return feed.commit_of(since)
+
     def _reader(self) -> Follower | None:
         self.trust.extend()
         return None if self.follower is None else open_index(self.path).follow(self.follower)
+
+
+def _position(starting: str) -> Position:
+    """Where a stream is to begin. Raises BadDefinition."""
+    try:
+        return read_position(starting)
+    except BadPosition:
+        raise BadDefinition(
+            f"The option starting is {starting!r}. Say window, latest, the number of a commit, "
+            "such as 41, or a stream and the number of a batch, such as orders:17."
+        ) from None
 
 
 def _find(path: str, since: Position | None, until: Position | None) -> list[Change]:

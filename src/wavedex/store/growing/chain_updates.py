@@ -22,11 +22,11 @@ from wavedex.rows.matching import match_rows
 from wavedex.rows.order import sort_order, stable_order
 from wavedex.rows.pieces import Pieces, concat
 from wavedex.store.directory import I64, Bools
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.chain_rule import BucketsAsked, cut, plan_buckets
 from wavedex.store.growing.chained import STORE, ChainedShard, Chains, build_chained, write_chains
 from wavedex.store.growing.grower import Grower, check_rows, is_wasteful, with_keys
 from wavedex.store.growing.records import Records
-from wavedex.store.growing.shard import Buckets
 from wavedex.store.part import Part, Slots
 from wavedex.store.shard import Range
 from wavedex.store.sorter import SortedRows, sort_rows

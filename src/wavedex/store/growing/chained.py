@@ -26,9 +26,10 @@ from wavedex.rows.entries import EntrySpec
 from wavedex.rows.order import spread_ranges
 from wavedex.rows.pieces import Pieces
 from wavedex.store.directory import I64
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.chain_rule import cut
 from wavedex.store.growing.records import RecordFormat, Records
-from wavedex.store.growing.shard import Buckets, GrowingShard, write_directory, write_rows
+from wavedex.store.growing.shard import GrowingShard, write_directory, write_rows
 from wavedex.store.part import Part, Slots
 from wavedex.store.room import FreeRoom, Sizes
 from wavedex.store.sorter import sort_rows

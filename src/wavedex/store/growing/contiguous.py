@@ -18,8 +18,9 @@ from wavedex.rows.content import content_of, hash_rows
 from wavedex.rows.entries import EntrySpec
 from wavedex.rows.pieces import Pieces
 from wavedex.store.directory import I64
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.records import RecordFormat, Records
-from wavedex.store.growing.shard import Buckets, GrowingShard, write_directory, write_rows
+from wavedex.store.growing.shard import GrowingShard, write_directory, write_rows
 from wavedex.store.part import Part, Slots
 from wavedex.store.room import FreeRoom
 from wavedex.store.sorter import sort_rows

@@ -25,8 +25,9 @@ from wavedex.rows.hashes import U64
 from wavedex.rows.order import stable_order
 from wavedex.rows.pieces import concat
 from wavedex.store.directory import I64
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.records import Records
-from wavedex.store.growing.shard import Buckets, GrowingShard, copy_growing
+from wavedex.store.growing.shard import GrowingShard, copy_growing
 from wavedex.store.package import Site, Updatable
 from wavedex.store.part import Part
 from wavedex.store.room import FreeRoom, Sizes

@@ -18,9 +18,10 @@ from wavedex.rows.content import add_content, content_of, hash_rows, subtract_co
 from wavedex.rows.order import spread_ranges
 from wavedex.rows.pieces import Pieces, concat
 from wavedex.store.directory import I64, Bools
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.contiguous import STORE, ContiguousShard, build_contiguous
 from wavedex.store.growing.grower import Grower, check_rows, is_wasteful, with_keys
-from wavedex.store.growing.shard import Buckets, write_directory
+from wavedex.store.growing.shard import write_directory
 from wavedex.store.part import Part, Slots
 from wavedex.store.room import FreeRoom
 from wavedex.store.shard import Range

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -29,14 +29,14 @@ from wavedex.rows.codes import with_codes
 from wavedex.rows.entries import EntrySpec
 from wavedex.rows.hashes import U64
 from wavedex.rows.keys import Plain
-from wavedex.rows.order import spread_ranges
 from wavedex.rows.pieces import Piece
 from wavedex.store.directory import I64, Bools, HashTable, build_table
+from wavedex.store.growing.buckets import Buckets
 from wavedex.store.growing.records import RecordFormat, Records
 from wavedex.store.part import Part
 from wavedex.store.positions import Positioned
 from wavedex.store.room import FreeRoom
-from wavedex.store.shard import KeyedShard, Range, checksum_findings
+from wavedex.store.shard import KeyedShard, Range, Shard, checksum_findings
 from wavedex.store.sieve import Sieve, between
 
 KEPT_MOST = 4096
@@ -44,47 +44,6 @@ KEPT_MOST = 4096
 
 Of more records it costs little to find out.
 """
-
-
-@dataclass(frozen=True)
-class Buckets:
-    """Where buckets lie."""
-
-    rooms: I64
-    """Where the room of each begins."""
-    sizes: I64
-    """The size of the room of each."""
-    skips: I64
-    """How many records are skipped at the front of each."""
-    counts: I64
-    """How many records of each count."""
-
-    @property
-    def firsts(self) -> I64:
-        """The position of each bucket's first record."""
-        return self.rooms + self.skips
-
-    def positions(self) -> I64:
-        """The positions of all records that count, bucket by bucket."""
-        return spread_ranges(self.firsts, self.counts)
-
-    def take(self, which: I64) -> Buckets:
-        """Some of the buckets, or all in another order."""
-        return Buckets(*(array[which] for array in self.arrays().values()))
-
-    def followed_by(self, other: Buckets) -> Buckets:
-        """These and then those."""
-        pairs = zip(self.arrays().values(), other.arrays().values(), strict=True)
-        return Buckets(*(np.concatenate(pair) for pair in pairs))
-
-    def arrays(self) -> dict[str, I64]:
-        """As a directory holds them."""
-        return {
-            "rooms": self.rooms,
-            "sizes": self.sizes,
-            "skips": self.skips,
-            "counts": self.counts,
-        }
 
 
 class GrowingShard(Positioned, KeyedShard):
@@ -255,20 +214,30 @@ class GrowingShard(Positioned, KeyedShard):
         within: Range | None,
         sieves: Sequence[Sieve] = (),
         words: Mapping[str, pa.Array] | None = None,
+        other: Shard | None = None,
     ) -> Piece:
         """The rows that all sieves keep, in the order of the file where some are left out.
 
         COST: the numbers are looked at from front to back, free room too. Only rows that are kept
-        are decoded.
+        are decoded. With `other`, only the buckets are copied that it does not show as they are.
         """
-        names, positions = self.spec.schema.names, self._positions_of(self.buckets)
+        names = self.spec.schema.names
         in_range = [] if within is None else [between(self.spec.order, *within)]
+        records, all_sieves = self.records, (*in_range, *sieves)
+        if isinstance(other, GrowingShard):
+            most = max(len(records), len(other.records))
+            buckets = self.buckets.not_in(other.buckets, most)
+            records = records.take(self._positions_of(buckets))
         kept: Bools | None = None
-        for sieve in (*in_range, *sieves):
+        for sieve in all_sieves:
             keeps = sieve.keeps(
-                lambda name: self.format.numbers(self.records, names.index(name)), len(self.records)
+                lambda name: self.format.numbers(records, names.index(name)), len(records)
             )
             kept = keeps if kept is None else kept & keeps
+        if records is not self.records:
+            some = records if kept is None else records.take(np.flatnonzero(kept))
+            return Piece(with_codes(self.decode(some), words or {}))
+        positions = self._positions_of(self.buckets)
         if kept is not None:
             positions = np.sort(positions[kept[positions]])
         return Piece(with_codes(self.rows_at(positions), words or {}))

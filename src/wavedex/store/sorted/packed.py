@@ -35,7 +35,7 @@ from wavedex.rows.soundness import check_column, check_columns, check_once
 from wavedex.store.directory import I64, Bools, HashTable, build_table
 from wavedex.store.part import Part, Slots
 from wavedex.store.positions import SLICED_MOST, SLICES_MOST, Positioned, runs_between
-from wavedex.store.shard import Found, KeyedShard, Range, piece_of
+from wavedex.store.shard import Found, KeyedShard, Range, Shard, piece_of
 from wavedex.store.sieve import Sieve
 from wavedex.store.sorter import PartDraft, SortedRows, as_sorted, sort_rows, write_part
 
@@ -304,6 +304,7 @@ class PackedShard(Positioned, KeyedShard):
         within: Range | None,
         sieves: Sequence[Sieve] = (),
         words: Mapping[str, pa.Array] | None = None,
+        other: Shard | None = None,
     ) -> Piece:
         wanted = words or {}
         self._sound_rows(name for name in self.spec.schema.names if name not in wanted)

@@ -32,7 +32,7 @@ from wavedex.store.growing.chained import ChainedShard
 from wavedex.store.growing.contiguous import ContiguousShard
 from wavedex.store.part import Part
 from wavedex.store.positions import Positioned
-from wavedex.store.shard import Found, Range
+from wavedex.store.shard import Found, Range, Shard
 from wavedex.store.sieve import Sieve
 from wavedex.store.sorted.packed import ROWS_MANY, PackedShard
 from wavedex.store.sparse.extents import Extent, is_flat
@@ -111,8 +111,10 @@ class Sparse(Positioned):
         within: Range | None,
         sieves: Sequence[Sieve] = (),
         words: Mapping[str, pa.Array] | None = None,
+        other: Shard | None = None,
     ) -> Piece:
-        return self.twin.piece(within, sieves, words)
+        whole = other.twin if isinstance(other, Sparse) else other
+        return self.twin.piece(within, sieves, words, whole)
 
     def stream(
         self, within: Range | None, names: list[str], words: Mapping[str, pa.Array] | None = None

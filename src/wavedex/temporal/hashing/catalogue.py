@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from wavedex.errors import BadDefinition
 from wavedex.temporal.hashing.contract import Hashing
 
-HASHINGS = ("linear",)
+if TYPE_CHECKING:
+    from wavedex.temporal.hashing.extendible import ExtendibleHashing
+    from wavedex.temporal.hashing.linear import LinearHashing
+
+HASHINGS = ("linear", "extendible")
 
 
 @dataclass(frozen=True)
@@ -15,13 +20,13 @@ class HashingSettings:
     """How what is alive is hashed."""
 
     hashing: str = "linear"
-    """Which hashing it is."""
+    """Which hashing it is: `linear` or `extendible`."""
     buckets: int = 10
-    """M: how many buckets there are at first, and at least."""
+    """M: how many buckets there are at first, and at least. Extendible: the next power of two."""
     low: float = 0.1
-    """f: buckets are merged where the load is below it."""
+    """f: buckets are merged below this load: linear by that of all, extendible by their own."""
     high: float = 0.2
-    """g: a bucket is split where the load is above it."""
+    """g: a bucket is split above this load: linear by that of all, extendible by its own."""
     splits: str = "controlled"
     """`controlled` by the load, or `uncontrolled`: whenever a bucket overflows."""
     mixed: int = 1
@@ -43,9 +48,7 @@ class HashingSettings:
 
 def hashing_of(settings: HashingSettings, records: int) -> Hashing:
     """An empty hashing, of pages of so many records."""
-    from wavedex.temporal.hashing.linear import LinearHashing
-
-    return LinearHashing(
+    return _class_of(settings.hashing)(
         settings.buckets,
         records,
         settings.low,
@@ -53,6 +56,17 @@ def hashing_of(settings: HashingSettings, records: int) -> Hashing:
         bool(settings.mixed),
         settings.splits == "controlled",
     )
+
+
+def _class_of(name: str) -> type[LinearHashing] | type[ExtendibleHashing]:
+    """Each is loaded when it is first wanted: they load Numba."""
+    if name == "linear":
+        from wavedex.temporal.hashing.linear import LinearHashing
+
+        return LinearHashing
+    from wavedex.temporal.hashing.extendible import ExtendibleHashing
+
+    return ExtendibleHashing
 
 
 def _check_name(what: str, given: str, known: tuple[str, ...]) -> None:

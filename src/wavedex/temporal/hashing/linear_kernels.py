@@ -185,7 +185,7 @@ def plan(
 
 
 @kernel
-def line_at(history: I32, lines: int, version: int) -> int:
+def _line_at(history: I32, lines: int, version: int) -> int:
     """The last line of the history that is not after a version; the first if all are."""
     low, high = 0, lines
     while low < high:
@@ -200,7 +200,7 @@ def line_at(history: I32, lines: int, version: int) -> int:
 @kernel
 def bucket_at(history: I32, shape: I64, oid: int, version: int) -> int:
     """The bucket of an id at a version."""
-    line = line_at(history, shape[HISTORY], version)
+    line = _line_at(history, shape[HISTORY], version)
     hashed = _mixed(oid) if shape[MIXED] else oid
     return address(hashed, history[line, 1], history[line, 2], shape[FIRST])
 

@@ -1,23 +1,18 @@
-"""Partially persistent hashing with evolving sets (Section 4.1): a hashing of what is alive, and a
-Snapshot Index for each of its buckets.
+"""Partially persistent hashing with evolving sets (Section 4.1): each bucket has a Snapshot Index.
 
-A question goes to the bucket in which the id would have been at the version, and there to the pages
-that were useful then: about two pages, however long the history. That holds while the load of the
-hashing stays below the usefulness of pages (Section 4.1.2), so that a bucket is in one page.
+A question takes about two pages while the load of the hashing stays below the usefulness of pages
+(Section 4.1.2), so that a bucket is in one page.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from wavedex.errors import BadDefinition
-from wavedex.temporal.changes import I32, I64, Changes, Lifespans
-from wavedex.temporal.hashing.catalogue import HashingSettings, hashing_of
-from wavedex.temporal.hashing.events import Events
-from wavedex.temporal.layout import Layout
-from wavedex.temporal.methods.contract import Arrays, Method
+from wavedex.temporal.changes import BucketPages
+from wavedex.temporal.hashing.catalogue import HashingSettings
+from wavedex.temporal.methods.persistent import Persistent
 from wavedex.temporal.methods.snapshot_store import SnapshotStore
 
 
@@ -33,8 +28,7 @@ class PphSetSettings(HashingSettings):
     def __post_init__(self) -> None:
         super().__post_init__()
         check_usefulness(self.usefulness)
-        if self.trees not in ("memory", "disk"):
-            raise BadDefinition(f"trees={self.trees!r} is neither 'memory' nor 'disk'.")
+        check_trees(self.trees)
 
 
 def check_usefulness(usefulness: float) -> None:
@@ -46,68 +40,28 @@ def check_usefulness(usefulness: float) -> None:
         )
 
 
-class PphSet(Method):
+def check_trees(trees: str) -> None:
+    """Raise BadDefinition where trees cannot be."""
+    if trees not in ("memory", "disk"):
+        raise BadDefinition(f"trees={trees!r} is neither 'memory' nor 'disk'.")
+
+
+class PphSet(Persistent):
     """Partially persistent hashing with evolving sets."""
 
     name = "pph-s"
-    settings = PphSetSettings
+    settings: ClassVar[type] = PphSetSettings
+    store: SnapshotStore
 
-    def __init__(self, layout: Layout, settings: Any) -> None:
-        super().__init__(layout, settings)
-        self.hashing = hashing_of(settings, layout.records)
+    def _histories(self, settings: Any) -> SnapshotStore:
         on_disk = settings.trees == "disk"
-        self.store = SnapshotStore(layout, settings.usefulness, on_disk, self.io)
-        self._events = Events()
+        return SnapshotStore(self.layout, settings.usefulness, on_disk, self.io)
 
     @property
-    def arrays(self) -> Arrays:
-        """All that it keeps."""
-        return {**self.hashing.arrays, **self.store.arrays}
+    def buckets(self) -> int:
+        """How many buckets there ever were."""
+        return self.hashing.buckets
 
-    def restore(self, arrays: Arrays) -> None:
-        """Be as another was."""
-        self.hashing.restore(arrays)
-        self.store.restore(arrays)
-
-    @property
-    def pages(self) -> int:
-        """Pages of records and of time-trees."""
-        return self.store.pages
-
-    def apply(self, changes: Changes) -> None:
-        """Take changes in."""
-        entries = int(changes.entries.max(initial=-1)) + 1
-        done = 0
-        while done < len(changes):
-            done = self.hashing.plan(changes, done, self._events)
-            self.store.apply(self._events, self.hashing.buckets, entries)
-
-    def find(self, oid: int, version: int) -> int:
-        """The pointer of an id at a version; -2 where it is not alive."""
-        return self.store.find(self.hashing.bucket_at(oid, version), oid, version)
-
-    def find_many(self, ids: I64, versions: I32) -> I32:
-        """What `find` says of each of many."""
-        return self.store.find_many(self.hashing.buckets_at(ids, versions), ids, versions)
-
-    def alive_at(self, version: int) -> tuple[I64, I32]:
-        """All ids at a version, and their pointers."""
-        return self.store.alive_at(self.hashing.used_at(version), version)
-
-    def lifespans(self, oid: int) -> Lifespans:
-        """All lifespans of an id."""
-        return self.store.lifespans(oid, self.hashing.buckets_ever(oid))
-
-    def was_alive(self, oid: int, since: int, until: int) -> bool:
-        """Whether an id was alive at some version of a span."""
-        buckets = self.hashing.buckets_of(oid, since, until).tolist()
-        return any(self.store.was_alive(bucket, oid, since, until) for bucket in buckets)
-
-    def everything(self) -> Lifespans:
-        """All lifespans of all ids."""
-        return self.store.everything()
-
-    def findings(self) -> Iterator[str]:
-        """What is wrong with the arrays, in sentences."""
-        yield from self.hashing.findings()
-        yield from self.store.findings(self.hashing.alive)
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket."""
+        return self.store.pages_of(bucket)

@@ -17,14 +17,14 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Lifespans
+from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, BucketPages, Lifespans
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.io import Io
 from wavedex.temporal.layout import HEADER, Layout
-from wavedex.temporal.merging import merged
 from wavedex.temporal.methods import asking_kernels as asking
 from wavedex.temporal.methods import snapshot_kernels as kernels
+from wavedex.temporal.methods.histories import spans_in, tree_pages
 from wavedex.temporal.shares import in_shares
 
 NOT_ALIVE = -2
@@ -86,13 +86,7 @@ class SnapshotStore:
     @property
     def pages(self) -> int:
         """Pages of records, and of time-trees: a root and what is below it."""
-        entries = self._buckets.used[:, kernels.ENTRIES]
-        trees = 0
-        while (entries > 0).any():
-            entries = -(-entries // self._fanout)
-            trees += int(entries.sum())
-            entries = np.where(entries > 1, entries, 0)
-        return self._pages_used + trees
+        return self._pages_used + tree_pages(self._buckets.used[:, kernels.ENTRIES], self._fanout)
 
     @property
     def data_pages(self) -> int:
@@ -194,22 +188,22 @@ class SnapshotStore:
         start, count = self._buckets.room[bucket, [kernels.TREE, kernels.ENTRIES]].tolist()
         return self._trees.room[start : start + count, 1].astype(np.int64)
 
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket, in the order in which they accepted records."""
+        pages = self._accepted(bucket) if bucket < self._buckets.count else _NONE
+        halves, first = self._halves[pages], 2 * (HEADER + self._layout.records)
+        begun = halves[:, first : first + self._layout.records]
+        is_used = np.arange(self._layout.records) < halves[:, [kernels.COUNT]]
+        return BucketPages(
+            pages,
+            halves[:, kernels.START],
+            halves[:, kernels.END],
+            halves[:, kernels.COUNT],
+            (is_used & (begun < 0)).sum(axis=1, dtype=np.int32),
+        )
+
     def _spans(self, pages: I64, oid: int | None) -> Lifespans:
-        records = self._layout.records
-        halves = self._halves[pages]
-        ids = self._words.room[pages, HEADER : HEADER + records]
-        there = np.arange(records) < halves[:, [kernels.COUNT]]
-        if oid is not None:
-            there &= ids == oid
-        rows, slots = there.nonzero()
-        first = 2 * (HEADER + records)
-        starts = halves[rows, first + slots]
-        ends = halves[rows, first + records + slots]
-        ends = np.where(ends < 0, halves[rows, kernels.END], ends)
-        pointers = np.full(len(rows), NO_POINTER, np.int32)
-        if self._layout.has_pointers:
-            pointers = halves[rows, first + 2 * records + slots]
-        return merged(ids[rows, slots], starts & NOW, ends, starts < 0, pointers)
+        return spans_in(pages, self._words.room, self._halves, self._layout, oid)
 
     def findings(self, alive: int) -> Iterator[str]:
         """What is wrong with the pages, in sentences. So many ids are alive."""

@@ -1,0 +1,81 @@
+"""The rows of a key as they were at a past time, from the commits that are kept.
+
+The last commit that is not after the time has them, but for what the next one changed up to then.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from wavedex.errors import CommitGone
+from wavedex.index.core.changes import ChangeFeed, said_of, time_type
+from wavedex.index.core.definition import AT_COLUMN, CHANGE_COLUMN, Definition
+from wavedex.index.reading.snapshot import Snapshot
+from wavedex.log.manifest import Log
+from wavedex.rows import compute as pc
+from wavedex.rows.arrow import number_view, to_arrow
+from wavedex.rows.entries import one_batch
+from wavedex.rows.matching import match_rows
+from wavedex.slots import from_ordinals
+from wavedex.temporal.instants import Instants
+
+
+def rows_at(
+    definition: Definition,
+    log: Log,
+    feed: ChangeFeed[Any],
+    snapshot: Callable[[int], Snapshot],
+    key: Any,
+    time: Any,
+) -> pa.Table:
+    """The rows of a key at a time. Raises BadTime, BadKey, CommitGone where nothing has them."""
+    instants = Instants(time_type(definition))
+    tick, kept = instants.tick_of(time), log.commits()
+    found, following = None, None
+    for commit in reversed(kept):
+        manifest = log.find(commit)
+        reached = None if manifest is None else definition.reached(manifest)
+        if reached is None or _tick(definition, reached) <= tick:
+            found = commit
+            break
+        following = commit
+    if found is None or (following is not None and following != found + 1):
+        raise CommitGone(
+            f"No commit that is kept has the rows of {instants.time(tick)}: there are "
+            f"{said_of(kept)}."
+        )
+    with snapshot(found) as held:
+        rows = held.probe(key)
+    if following is None:
+        return rows
+    changed = _changed(definition, feed, found, following, key, tick)
+    went, came = (
+        changed.filter(pc.equal(changed[CHANGE_COLUMN], sign)).select(rows.schema.names)
+        for sign in (-1, 1)
+    )
+    stayed = ~match_rows(one_batch(rows), one_batch(went))[0]
+    return pa.concat_tables([rows.filter(to_arrow(stayed)), came])
+
+
+def _tick(definition: Definition, ordinal: int) -> int:
+    column = from_ordinals(np.array([ordinal], np.int64), time_type(definition))
+    return int(number_view(column)[0])
+
+
+def _changed(
+    definition: Definition, feed: ChangeFeed[Any], since: int, until: int, key: Any, tick: int
+) -> pa.Table:
+    """What a commit changed of a key, up to a tick."""
+    table = pa.Table.from_batches(feed.read(feed.find(since, until)), feed.schema)
+    kind = definition.spec.key_type
+    names = definition.key_names
+    wanted = kind.of_plain(kind.plain(key))
+    parts = [wanted] if len(names) == 1 else wanted.flatten()
+    for name, value in zip(names, parts, strict=True):
+        table = table.filter(pc.equal(table[name], value[0]))
+    ticks = number_view(table[AT_COLUMN].combine_chunks())
+    return table.filter(to_arrow(ticks <= tick))
