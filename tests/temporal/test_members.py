@@ -18,6 +18,7 @@ from wavedex.errors import (
     BadDefinition,
     BadKey,
     BadTime,
+    CommitGone,
     ConcurrentWrite,
     Forgotten,
     MissingColumn,
@@ -353,3 +354,24 @@ def test_rows_that_ids_carry():
     with pytest.raises(BadDefinition, match="'city', 'age'"):
         found.add("bob", 9, {"city": "Bonn"})
     assert not found.contains("bob", 9)
+
+
+def test_a_set_as_of_an_earlier_commit(tmp_path):
+    found, told = TemporalSet.create(tmp_path / "a.wxt"), Told(10)
+    assert found.schema is None
+    before = []
+    for _ in range(4):
+        found.load(told.events(30))
+        found.commit()
+        before.append(spans_of(found))
+    earlier = TemporalSet.open(tmp_path / "a.wxt", commit=3)
+    assert spans_of(earlier) == before[2]
+    assert earlier.schema.names == ["oid", "time", "v"]
+    earlier.add("new", told.time)
+    with pytest.raises(ConcurrentWrite):
+        earlier.commit()
+    assert earlier.refresh() == 4
+    assert spans_of(earlier) == before[3]
+    for gone in (1, 9):
+        with pytest.raises(CommitGone, match=rf"Commit {gone} of .* There are \[3, 4\]"):
+            TemporalSet.open(tmp_path / "a.wxt", commit=gone)

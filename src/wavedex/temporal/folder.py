@@ -19,6 +19,7 @@ import xxhash
 
 from wavedex.errors import (
     AlreadyExists,
+    CommitGone,
     ConcurrentWrite,
     Damaged,
     NotAnIndex,
@@ -125,8 +126,7 @@ class SetFolder:
         """
         while True:
             commit = self.journal.latest()
-            if commit.definition != self.definition.checksum:
-                raise Damaged(f"{SET} is not what it was when commit {commit.commit} was made")
+            self._check_definition(commit)
             try:
                 return self._load(commit, held)
             except FileNotFoundError as error:
@@ -135,6 +135,22 @@ class SetFolder:
                         f"commit {commit.commit} names a file that is gone ({error})"
                     ) from error
                 # A newer one has come, and its files were removed.
+
+    def load_commit(self, number: int) -> Loaded:
+        """The set as of a commit. Raises CommitGone where that is not kept, and Damaged."""
+        try:
+            commit = self.journal.read(number)
+            self._check_definition(commit)
+            return self._load(commit, None)
+        except FileNotFoundError as error:
+            raise CommitGone(
+                f"Commit {number} of {self.files.root} is not kept. There are "
+                f"{self.journal.commits()}."
+            ) from error
+
+    def _check_definition(self, commit: SetCommit) -> None:
+        if commit.definition != self.definition.checksum:
+            raise Damaged(f"{SET} is not what it was when commit {commit.commit} was made")
 
     def _load(self, commit: SetCommit, held: Loaded | None) -> Loaded:
         if held is not None and held.commit.commit == commit.commit:

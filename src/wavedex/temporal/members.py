@@ -47,7 +47,9 @@ class TemporalSet(Described):
     that were made through it. One writer at a time may commit, and many may read.
     """
 
-    def __init__(self, definition: SetDefinition, folder: SetFolder | None) -> None:
+    def __init__(
+        self, definition: SetDefinition, folder: SetFolder | None, commit: int | None = None
+    ) -> None:
         """Use `create` or `open`."""
         warmup.begin()
         self._definition, self._folder = definition, folder
@@ -63,7 +65,9 @@ class TemporalSet(Described):
         """Whether it takes changes from here: what is fed by something else does not."""
         self._lock = threading.RLock()
         columns = definition.columns
-        if folder is not None:
+        if folder is not None and commit is not None:
+            self._see(folder.load_commit(commit))
+        elif folder is not None:
             self.refresh()
         elif columns is not None:
             self._state = definition.state(columns)
@@ -111,10 +115,19 @@ class TemporalSet(Described):
         return cls(definition, SetFolder.create(path, definition, surroundings or Outside()))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, surroundings: Outside | None = None) -> Self:
-        """The set at a path, as of its newest commit. Raises NotAnIndex, NewerFormat, Damaged."""
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        commit: int | None = None,
+        surroundings: Outside | None = None,
+    ) -> Self:
+        """The set at a path, as of its newest commit, or of an earlier one that is still kept.
+
+        Raises NotAnIndex, NewerFormat, Damaged and CommitGone.
+        """
         folder = SetFolder.open(path, surroundings or Outside())
-        return cls(folder.definition, folder)
+        return cls(folder.definition, folder, commit)
 
     def refresh(self) -> int:
         """See what others have committed since. Returns the number of the newest commit.
@@ -127,11 +140,14 @@ class TemporalSet(Described):
             untouched = not (self._pending or self._queue or self._broken)
             held, self._broken = self._held if untouched else None, "The last refresh failed."
             self._queue, self._queued, self._pending, self._marks = [], 0, [], {}
-            self._held = self._folder.load(held)
-            self._state = self._held.state
-            self._forgot = self._held.commit.horizon
+            number = self._see(self._folder.load(held))
             self._broken = ""
-            return self._held.commit.commit
+            return number
+
+    def _see(self, loaded: Loaded) -> int:
+        self._held, self._state = loaded, loaded.state
+        self._forgot = loaded.commit.horizon
+        return loaded.commit.commit
 
     # -- changing -----------------------------------------------------------------------------
 
