@@ -6,7 +6,7 @@ Reads go through a snapshot of the newest commit. It is taken again only when th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -443,7 +443,7 @@ class Held(Readable, Generic[D]):
         Raises EraseUnfinished where no reader finds the rows any more and a file that has them
         could not be removed.
         """
-        asked = [*keys]
+        asked = [*keys] if isinstance(keys, Iterator) else keys  # They are looked up twice.
 
         def erase() -> Erased:
             erased = erasing.erase(self._writer, self._files, asked)
