@@ -42,7 +42,7 @@ from wavedex.index.core.verification import find_damage
 from wavedex.index.core.writer import PATIENCE_S, D, Writer
 from wavedex.index.erasure import Erased
 from wavedex.index.history import History
-from wavedex.index.past import rows_at
+from wavedex.index.past import rows_at, tick_of, time_of
 from wavedex.index.reading.readable import Readable
 from wavedex.index.reading.snapshot import Snapshot
 from wavedex.log.followers import standings
@@ -242,7 +242,8 @@ class Held(Readable, Generic[D]):
                     f"{error} Create the index with keep_for= for the rows of some time to be "
                     "kept, or with history= for who was there, for ever."
                 ) from error
-            there = self._history.shown(definition, manifest.commit).contains(key, time)
+            then = time_of(definition, tick_of(definition, time))
+            there = self._history.shown(definition, manifest.commit).contains(key, then)
             raise RowsGone(
                 f"{error} Only membership is left: the key {key!r} was "
                 f"{'' if there else 'not '}in the window then.",

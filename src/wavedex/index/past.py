@@ -10,8 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.types as pt
 
-from wavedex.errors import CommitGone
+from wavedex.errors import BadTime, CommitGone
 from wavedex.index.core.changes import ChangeFeed, said_of, time_type
 from wavedex.index.core.definition import AT_COLUMN, CHANGE_COLUMN, Definition
 from wavedex.index.reading.snapshot import Snapshot
@@ -21,6 +22,7 @@ from wavedex.rows.arrow import number_view, to_arrow
 from wavedex.rows.entries import one_batch
 from wavedex.rows.matching import match_rows
 from wavedex.slots import from_ordinals
+from wavedex.slots.contract import ORDINAL_MAX
 from wavedex.temporal.instants import Instants
 
 
@@ -33,8 +35,7 @@ def rows_at(
     time: Any,
 ) -> pa.Table:
     """The rows of a key at a time. Raises BadTime, BadKey, CommitGone where nothing has them."""
-    instants = Instants(time_type(definition))
-    tick, kept = instants.tick_of(time), log.commits()
+    tick, kept = tick_of(definition, time), log.commits()
     found, following = None, None
     for commit in reversed(kept):
         manifest = log.find(commit)
@@ -45,7 +46,7 @@ def rows_at(
         following = commit
     if found is None or (following is not None and following != found + 1):
         raise CommitGone(
-            f"No commit that is kept has the rows of {instants.time(tick)}: there are "
+            f"No commit that is kept has the rows of {time_of(definition, tick)}: there are "
             f"{said_of(kept)}."
         )
     with snapshot(found) as held:
@@ -59,6 +60,25 @@ def rows_at(
     )
     stayed = ~match_rows(one_batch(rows), one_batch(went))[0]
     return pa.concat_tables([rows.filter(to_arrow(stayed)), came])
+
+
+def tick_of(definition: Definition, time: Any) -> int:
+    """A time that a user gave, as a number that the set of a history knows. Raises BadTime.
+
+    A date means the end of its day, as it does in `until`, and a number the instant that it is.
+    """
+    kind = time_type(definition)
+    if pt.is_integer(kind):
+        return Instants(kind).tick_of(time)
+    if isinstance(time, int) and not isinstance(time, bool):
+        raise BadTime(f"as_of={time!r} is a number. Give a date or a datetime.")
+    stop = definition.slotting.bounds(None, time)[1]
+    return _tick(definition, ORDINAL_MAX if stop is None else stop - 1)
+
+
+def time_of(definition: Definition, tick: int) -> Any:
+    """Such a number as a time: a number, a date or a datetime."""
+    return Instants(time_type(definition)).time(tick)
 
 
 def _tick(definition: Definition, ordinal: int) -> int:

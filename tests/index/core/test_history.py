@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import shutil
 from typing import Any
@@ -330,6 +331,26 @@ def test_rows_of_lives_as_of_a_past_time(tmp_path):
         expected = [each for each in rows if each["b"] <= time < each["e"]]
         found = index.probe(1, as_of=time).to_pylist()
         assert sorted(found, key=str) == sorted(expected, key=str), time
+
+
+def test_dates_and_local_times_as_of_which_rows_are_asked_for(tmp_path):
+    schema = pa.schema([("k", pa.int64()), ("t", pa.timestamp("us", "UTC"))])
+    index = wx.WaveIndex.create(
+        tmp_path / "a", schema, key="k", time="t", window=3, zone="Europe/Berlin",
+        keep_commits=50, history="pph-s",
+    )  # fmt: skip
+    for day in range(1, 8):
+        noon = dt.datetime(2026, 1, day, 12, tzinfo=dt.UTC)
+        index.append(pa.table({"k": [1, day], "t": [noon, noon]}, schema))
+    assert index.probe(2, as_of="2026-01-02").num_rows == 0  # Its slot is over at midnight.
+    for told in ("2026-01-03", dt.date(2026, 1, 3), "2026-01-03T00:00", "2026-01-02T23:00Z"):
+        assert index.probe(2, as_of=told).num_rows == 1
+    assert index.probe(2, as_of="2026-01-02T23:59:59").num_rows == 0
+    assert index.probe(2, as_of=dt.datetime(2026, 1, 6, tzinfo=dt.UTC)).num_rows == 0
+    assert index.probe(1, as_of="2026-01-09").num_rows == 3
+    for bad in (5, "soon", 1.5):
+        with pytest.raises(errors.BadTime):
+            index.probe(1, as_of=bad)
 
 
 def test_a_folder_of_files_is_a_root_of_its_own(tmp_path):
