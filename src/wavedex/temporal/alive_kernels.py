@@ -35,13 +35,6 @@ def _place_of(table: I32, ids: I64, oid: int) -> int:
 
 
 @kernel
-def entry_of(table: I32, ids: I64, oid: int) -> int:
-    """The entry of an id; -1 where it has none."""
-    place = _place_of(table, ids, oid)
-    return table[place] if place >= 0 else -1
-
-
-@kernel
 def entries_of(table: I32, ids: I64, asked: I64, entries: I32) -> None:
     """The entry of each id; -1 where it has none."""
     for i in range(len(asked)):
