@@ -24,7 +24,7 @@ help:
 	@echo "make docs         the pages as a site in build/site, with search and the API"
 	@echo "make newcomer     what README and pages say, in a new environment, in order"
 	@echo "make bench-quick  a small race against other stores, with checked answers"
-	@echo "make bench        the race at full size, cycles, sweeps, promises, lifetimes, windows in memory, cold windows, and what Spark adds"
+	@echo "make bench        the race at full size, cycles, sweeps, promises, lifetimes, windows in memory, sets over time, cold windows, and what Spark adds"
 
 setup: $(READY)
 
@@ -105,6 +105,7 @@ bench: setup
 	$(BIN)/python -m bench.hidden
 	$(BIN)/python -m bench.joints
 	$(BIN)/python -m bench.windows
+	$(BIN)/python -m bench.sets
 	$(BIN)/python -m bench.checks
 	$(BIN)/python -m bench.upkeep
 	$(BIN)/python -m bench.cold

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = ROOT / "docs" / "measured"
 PICTURES = ROOT / "docs" / "pictures"
 RESULTS = ROOT / "bench" / "results"
-OTHERS = ("cycles", "sweeps", "promises", "lifetimes", "cold", "plain", "windows")
+OTHERS = ("cycles", "sweeps", "promises", "lifetimes", "cold", "plain", "windows", "sets")
 """Modules of this package that have a function `markdown(report)`.
 
 It makes the block of their name. Some have `draw` as well.

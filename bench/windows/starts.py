@@ -37,18 +37,23 @@ def measure_bytes(setting: Setting, seed: int) -> Result:
 
 
 def measure_first_use(repeats: int) -> Result:
-    """Seconds of a process that uses a window, beside one that imports Numba only."""
+    """Seconds of a process that uses a window, beside one that imports Numba only.
+
+    The modules have their byte code, as those of an installation do.
+    """
     with TemporaryDirectory() as folder:
         # A folder of their own: the machine code beside the modules may be old.
+        _run(FIRST, folder, NUMBA_DISABLE_JIT="1")
         cold = _run(FIRST, folder)
         warm = [_run(FIRST, folder) for _ in range(repeats)]
         numba = [_run(NUMBA, folder) for _ in range(repeats)]
     return {"cold": cold, "warm": min(warm), "numba": min(numba)}
 
 
-def _run(code: str, folder: str) -> float:
+def _run(code: str, folder: str, **more: str) -> float:
     root = Path(__file__).parents[2]
-    surroundings = {**os.environ, "NUMBA_CACHE_DIR": folder}
+    kept = {"NUMBA_CACHE_DIR": folder, "PYTHONPYCACHEPREFIX": folder, "PYTHONDONTWRITEBYTECODE": ""}
+    surroundings = {**os.environ, **kept, **more}
     begun = time.perf_counter()
     done = subprocess.run([sys.executable, "-c", code], cwd=root, env=surroundings, check=False)
     took = time.perf_counter() - begun

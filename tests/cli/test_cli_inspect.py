@@ -110,3 +110,27 @@ def test_the_axis_names_both_ends():
     )
     assert axis(WavePicture(range(3), {}, range(3), 80), "first", "last") == "first to last"
     assert axis(WavePicture(range(1), {}, range(1), 80), "5", "5") == "5"
+
+
+def test_an_index_that_keeps_its_history_says_so_and_is_asked_for_the_past(run, tmp_path):
+    rows = tmp_path / "rows.csv"
+    rows.write_text(
+        "user,at,n\n" + "".join(f"u{day},2026-01-{day:02},{day}\n" for day in range(1, 7))
+    )
+    path = str(tmp_path / "a.wx")
+    created = run(
+        "create", path, rows, "--key", "user", "--time", "at", "--window", "3", "--yes",
+        "--history", "pph-s",
+    )  # fmt: skip
+    assert created.exit_code == 0, created.stderr
+    assert re.search(r"history +by pph-s, .* beside the rows", run("inspect", path).stdout)
+    assert json.loads(run("inspect", path, "--json").stdout)["history"]["method"] == "pph-s"
+    found = run("probe", path, "u6", "--as-of", "2026-01-08", "--columns", "n", "--format", "csv")
+    assert found.stdout.splitlines() == ['"n"', "6"]
+    beside = run("probe", path, "u6", "--as-of", "2026-01-08", "--last", "2")
+    assert beside.exit_code == 2
+    assert "--as-of" in beside.stderr
+    lost = run("probe", path, "u6", "--as-of", "soon")
+    assert (lost.exit_code, "soon" in lost.stderr) == (1, True)
+    there = run("temporal", "contains", f"{path}/history", "u6", "2026-01-08")
+    assert there.stdout.startswith("yes")

@@ -137,6 +137,10 @@ def acts(
         yield lambda: _whole(found.counts())
         yield lambda: (len(found), found.first, found.last, found.pages, repr(found))
         yield lambda: _is(found.verify(), list)
+        yield lambda: (_whole(found.sizes()), str(found.draw()))
+        for bucket in (0, 1, found.buckets - 1):
+            yield lambda bucket=bucket: _whole(found.bucket(bucket))  # type: ignore[misc]
+            yield lambda bucket=bucket: str(found.draw(bucket))  # type: ignore[misc]
 
     yield from ask()
     carried = {"v": 1, "said": "more"} if kind.what == "rows" else None
@@ -229,7 +233,8 @@ def main(first: int, count: int) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for seed in range(first, first + count):
             say("begin", seed)
-            faulthandler.dump_traceback_later(HANGS_S, exit=True)
+            is_new = kinds()[seed % len(kinds())] not in goods  # Its loops may have to be compiled.
+            faulthandler.dump_traceback_later(HANGS_S * (10 if is_new else 1), exit=True)
             tried = attempt(seed, goods, Path(folder))
             faulthandler.cancel_dump_traceback_later()
             if tried.wrong:

@@ -17,9 +17,9 @@ from kit.matrix import examples
 from wavedex import errors
 from wavedex.online import Window
 from wavedex.online.load import SAMPLE_LEAST, STRETCH_MOST, Cost, plan_measures
-from wavedex.online.queries import Changes, Select
+from wavedex.online.queries import Changes, JoinNew, Select
 from wavedex.online.queries.histograms import Histogram
-from wavedex.online.subscriptions import SAMPLED
+from wavedex.online.subscriptions import SAMPLED, SAMPLED_OTHER
 
 SCHEMA = pa.schema([("src", pa.int64())])
 
@@ -308,6 +308,33 @@ def test_every_answer_says_of_which_part_of_the_rows_it_is():
         said = float((w.count().schema.metadata or {}).get(SAMPLED, 1))
         assert said <= min(seen, default=1.0)
     assert w.count().schema.metadata is None
+
+
+def test_a_batch_of_many_basic_windows_says_so_in_all_of_them():
+    w = Window({"n": pa.int64()}, rows=4, basic=2, keep_up=1.0, shed=True, timer=Machine())
+    said = w.subscribe(Histogram("n"), to=(answers := []).append)
+    assert w.load is not None
+    w.load.sample = 0.25
+    w.push({"n": [*range(99)]})
+    assert said.evaluated > 4
+    assert [each.schema.metadata for each in answers] == [{SAMPLED: b"0.25"}] * len(answers)
+
+
+def test_an_answer_over_two_windows_says_of_which_part_of_either_it_is():
+    settings: dict[str, Any] = {"rows": 4, "basic": 2, "ring": ["n"], "timer": Machine()}
+    whole = Window({"n": pa.int64()}, **settings)
+    part = Window({"n": pa.int64()}, **settings, keep_up=1.0, shed=True)
+    joined = whole.subscribe(JoinNew(part, "n"))
+    assert part.load is not None
+    part.load.sample = 0.25
+    part.push({"n": [*range(99)]})
+    whole.push({"n": [*range(4)]})
+    other = {SAMPLED_OTHER: b"0.25"}
+    assert joined.latest.schema.metadata == other
+    for answer in (whole.intersect(part, "n"), whole.join(part, "n")):
+        assert answer.schema.metadata == other
+    assert part.union(whole, "n").schema.metadata == {SAMPLED: b"0.25"}
+    assert whole.histogram("n").schema.metadata is None
 
 
 @examples(200)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import shutil
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -227,6 +228,30 @@ def test_every_row_has_the_columns_and_no_others(rows, error):
     assert len(w) == 0
 
 
+def test_views_are_kept_as_plain_text():
+    """Polars and others hand text over as views, of which Arrow takes no single rows."""
+    views = pa.dictionary(pa.uint32(), pa.string_view())
+    codes = pa.DictionaryArray.from_arrays(
+        pa.array([0, 1, 0], pa.uint32()), pa.array(["x", "y"], pa.string_view())
+    )
+    rows = pa.table(
+        {"k": pa.array(["a", "b", "a"], pa.string_view()), "c": codes},
+        schema=pa.schema([("k", pa.string_view()), ("c", views)]),
+    )
+    w = Window(rows, rows=3, basic=1, ring=["k"], index=["c"])
+    w.push(rows)
+    assert w.lookup("k", "a").to_pylist() == [{"k": "a", "c": "x"}] * 2
+    assert w.histogram("c").to_pylist() == [{"c": "x", "count": 2}, {"c": "y", "count": 1}]
+
+
+@pytest.mark.parametrize(
+    "kind", [pa.list_(pa.string_view()), pa.run_end_encoded(pa.int32(), pa.int64())], ids=str
+)
+def test_a_type_of_which_no_rows_can_be_taken_is_refused(kind):
+    with pytest.raises(errors.BadDefinition, match="Cast it to a plainer type"):
+        Window({"k": pa.int64(), "v": kind}, rows=2, basic=1)
+
+
 def test_a_row_may_have_lists_and_structs():
     kinds = {"tags": pa.list_(pa.string()), "at": pa.struct([("x", pa.int64())])}
     w = Window(kinds, rows=3, basic=1)
@@ -322,7 +347,8 @@ def test_room_that_a_burst_took_is_given_back():
     [
         {"index": 5}, {"ring": 5}, {"storage": 5}, {"groups": 5}, {"index": [["k"]]},
         {"index": {"k": None}}, {"buckets": 2**40}, {"storage_buckets": True}, {"shed": 1},
-        {"shed": True},
+        {"shed": True}, {"seed": "x"}, {"seed": -1}, {"disk": 3}, {"index": {"k": Split([], 2)}},
+        {"index": {"k": "group"}, "groups": {"k": 5}},
     ],
     ids=str,
 )  # fmt: skip
@@ -337,3 +363,25 @@ def test_what_is_no_query_is_refused(query):
     for call in (w.subscribe, w.ask, w.explain):
         with pytest.raises(errors.BadQuery, match="is no query"):
             call(query)
+
+
+ASKS: dict[str, Callable[[Window], object]] = {
+    "columns of a lookup": lambda w: w.lookup("k", 1, 5),
+    "one column by its letters": lambda w: w.ordered("k", "t"),
+    "columns of a selection": lambda w: w.select("k > 1", [1]),
+    "columns of a join": lambda w: w.join(w, "k", columns=5),
+    "columns of rows": lambda w: w.rows("k"),
+    "a condition": lambda w: w.select(["k > 1"]),
+    "an attribute": lambda w: w.histogram(["k"]),
+    "the attribute of a join": lambda w: w.join(w, ["k"]),
+    "the other window of a join": lambda w: w.join(None, "k"),
+    "the other window of a set": lambda w: w.union("w", "k"),
+}
+
+
+@pytest.mark.parametrize("ask", ASKS.values(), ids=ASKS)
+def test_what_cannot_be_read_as_a_question_is_refused(ask):
+    w = Window(SCHEMA, rows=4, basic=2, ring=["k"])
+    w.push(times(0, 4))
+    with pytest.raises((errors.BadQuery, errors.MissingColumn)):
+        ask(w)

@@ -5,6 +5,7 @@ What is wrong is said with its line.
 
 from __future__ import annotations
 
+import datetime as dt
 import signal
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import pytest
 import wavedex as wx
 from wavedex import errors
 from wavedex.cli.output import figures
-from wavedex.pipelines.pipeline import read_pipeline
+from wavedex.pipelines.pipeline import check_against, read_pipeline
 from wavedex.spark.runner import Step, run
 from wavedex.testing.oracle import same_rows
 
@@ -100,6 +101,25 @@ def test_folders_are_taken_in_order_and_a_later_run_goes_on_after_the_last(spark
     write(tmp_path / "in", "day=5", rows(5))
     assert [step.rows for step in go(pipeline(tmp_path, "folders"))] == [3]
     assert same_rows(content(tmp_path), rows(3, 4, 5).to_pylist())
+
+
+@pytest.mark.parametrize("begins_later", [False, True])
+def test_a_pipeline_keeps_the_history_of_its_index(spark, tmp_path, begins_later):
+    more = "[history]\n"
+    for days in (range(3), range(3, 6)):
+        for day in days:
+            write(tmp_path / "in", f"day={day}", rows(day, each=1 + day % 2))
+        is_first = 0 in days
+        go(pipeline(tmp_path, "folders", "" if begins_later and is_first else more))
+    history = wx.open(tmp_path / "x.wx").history
+    assert history.method == "pph-s"
+    noon = dt.datetime(2026, 1, 6, 12, tzinfo=dt.UTC)
+    assert sorted(history.snapshot(noon)["oid"].to_pylist()) == ["w0", "w1"]
+    if not begins_later:
+        assert history.first == dt.datetime(2026, 1, 2, tzinfo=dt.UTC)
+    other = read_pipeline(pipeline(tmp_path, "folders", '[history]\nmethod = "mvbt"\n'))
+    (mistake,) = check_against(wx.open(tmp_path / "x.wx").definition, other)
+    assert "kept by 'pph-s'" in mistake.text
 
 
 def test_a_folder_whose_rows_are_refused_leaves_those_before_it(spark, tmp_path):

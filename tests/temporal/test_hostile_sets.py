@@ -22,7 +22,13 @@ from wavedex.temporal.changes import NOW
 from wavedex.temporal.hashing import extendible_kernels, linear_kernels
 from wavedex.temporal.io import Io
 from wavedex.temporal.layout import HEADER, layout_of
-from wavedex.temporal.methods import alh_kernels, list_kernels, mvbt_kernels, snapshot_kernels
+from wavedex.temporal.methods import (
+    alh_kernels,
+    list_kernels,
+    mvbt_kernels,
+    rstar_kernels,
+    snapshot_kernels,
+)
 from wavedex.temporal.methods.list_store import ListStore
 
 TESTS = Path(__file__).parents[1]
@@ -102,6 +108,13 @@ def two_heads(arrays):
     arrays["buckets"][1, alh_kernels.HEAD] = arrays["buckets"][0, alh_kernels.HEAD]
 
 
+def to_root(arrays):
+    """Have all pages lead to the root."""
+    pages, (root, height, *_) = halves(arrays), arrays["tree"].tolist()
+    assert height > 1
+    pages[root, 2 * HEADER :] = root
+
+
 LOOPS = [
     ("pph-s", "linear", of_each_other),
     ("pph-s", "linear", left_of_itself),
@@ -124,6 +137,12 @@ LOOPS = [
     ("alh", None, header(alh_kernels.NEXT, 0)),
     ("alh", None, two_heads),
     ("alh", None, put("shape", alh_kernels.USED, 2**40)),
+    ("r-interval", None, put("tree", rstar_kernels.ROOT, 2**40)),
+    ("r-interval", None, put("tree", rstar_kernels.HEIGHT, 61)),
+    ("r-interval", None, put("tree", rstar_kernels.FREE, 0)),
+    ("r-interval", None, to_root),
+    ("r-point", None, header(rstar_kernels.COUNT, 1)),
+    ("r-point", None, put("ticks", slice(None), 3)),
     ("mvbt", None, header(mvbt_kernels.LEVEL, 40)),
     ("mvbt", None, put("roots", (0, 1), -1)),
     ("mvbt", None, header(mvbt_kernels.START, NOW)),
@@ -176,6 +195,11 @@ def no_order(arrays):
     arrays["pages"][directories, HEADER : HEADER + 4] = -5
 
 
+def nobody(arrays):
+    """Have every record be of an id that nobody has."""
+    arrays["pages"][:, HEADER : HEADER + 4] = -5
+
+
 @pytest.mark.parametrize(
     ("method", "change"),
     [
@@ -187,8 +211,9 @@ def no_order(arrays):
         ("mvbt", header(mvbt_kernels.ALIVE, 0)),
         ("mvbt", header(mvbt_kernels.END, 3)),
         ("alh", header(alh_kernels.COUNT, 0)),
+        ("r-point", nobody),
     ],
-    ids=["circles", "l alive", "s alive", "places", "order", "b alive", "ends", "counts"],
+    ids=["circles", "l alive", "s alive", "places", "order", "b alive", "ends", "counts", "nobody"],
 )
 def test_what_no_check_can_know_comes_to_an_end(tmp_path, method, change):
     hashing = "linear" if method.startswith("pph") else None

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import wavedex as wx
 from kit.set_events import NAMES, Told, all_bytes, spans_of
 from wavedex.errors import (
     AlreadyExists,
@@ -17,6 +18,7 @@ from wavedex.errors import (
     BadDefinition,
     BadKey,
     BadTime,
+    CommitGone,
     ConcurrentWrite,
     Forgotten,
     MissingColumn,
@@ -249,6 +251,12 @@ def test_places_that_are_taken_or_empty(tmp_path):
         TemporalSet.open(tmp_path)
     with pytest.raises(ReadOnly, match="in memory"):
         TemporalSet.create().refresh()
+    with pytest.raises(NotAnIndex, match="is a set over time"):
+        wx.open(tmp_path / "a.wxt")
+    schema = pa.schema([("k", pa.int64())])
+    wx.WaveIndex.create(tmp_path / "b.wx", schema, key="k", window=2)
+    with pytest.raises(NotAnIndex, match="is an index"):
+        TemporalSet.open(tmp_path / "b.wx")
 
 
 def test_batches_of_a_stream_count_once(tmp_path):
@@ -346,3 +354,24 @@ def test_rows_that_ids_carry():
     with pytest.raises(BadDefinition, match="'city', 'age'"):
         found.add("bob", 9, {"city": "Bonn"})
     assert not found.contains("bob", 9)
+
+
+def test_a_set_as_of_an_earlier_commit(tmp_path):
+    found, told = TemporalSet.create(tmp_path / "a.wxt"), Told(10)
+    assert found.schema is None
+    before = []
+    for _ in range(4):
+        found.load(told.events(30))
+        found.commit()
+        before.append(spans_of(found))
+    earlier = TemporalSet.open(tmp_path / "a.wxt", commit=3)
+    assert spans_of(earlier) == before[2]
+    assert earlier.schema.names == ["oid", "time", "v"]
+    earlier.add("new", told.time)
+    with pytest.raises(ConcurrentWrite):
+        earlier.commit()
+    assert earlier.refresh() == 4
+    assert spans_of(earlier) == before[3]
+    for gone in (1, 9):
+        with pytest.raises(CommitGone, match=rf"Commit {gone} of .* There are \[3, 4\]"):
+            TemporalSet.open(tmp_path / "a.wxt", commit=gone)

@@ -14,6 +14,7 @@ from wavedex.errors import AlreadyExists, Damaged, DiskFull, NewerFormat
 from wavedex.files.local import Files
 from wavedex.log.outside import Outside
 from wavedex.temporal import TemporalSet, folder
+from wavedex.temporal.commit import set_journal
 from wavedex.testing.crashes import DISKS
 from wavedex.testing.disks import Crash, FullDisk
 
@@ -21,9 +22,11 @@ from wavedex.testing.disks import Crash, FullDisk
 def told_set(path, seed=1, several=(60, 30, 20), **options):
     """A set of several commits, and what it was told."""
     found, told = TemporalSet.create(path, page_records=8, **options), Told(seed)
-    for count in several:
+    for place, count in enumerate(several):
         found.load(told.events(count))
         found.commit()
+        if not place:
+            found.compact()  # So it has a base, and then segments.
     return told
 
 
@@ -32,7 +35,8 @@ def told_set(path, seed=1, several=(60, 30, 20), **options):
 @pytest.mark.parametrize("disk", DISKS)
 def test_commits_crash_before_every_change(tmp_path, monkeypatch, disk, whole):
     if whole:
-        monkeypatch.setattr(folder, "LOG_MIN", 50)
+        monkeypatch.setattr(folder, "LOG_MIN", 0)
+        monkeypatch.setattr(folder, "LOG_PART", 2**60)
     told = told_set(tmp_path / "a.wxt")
     old = spans_of(TemporalSet.open(tmp_path / "a.wxt"))
     events = told.events(40)
@@ -87,34 +91,30 @@ def test_a_full_disk_changes_nothing_and_says_so(tmp_path):
     assert spans_of(TemporalSet.open(tmp_path / "a.wxt")) == old
 
 
-def test_every_damaged_byte_of_a_file_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(folder, "LOG_MIN", 70)
+def test_every_damaged_byte_of_a_file_is_named(tmp_path):
     told_set(tmp_path / "a.wxt")
-    names = [each for each in (tmp_path / "a.wxt").rglob("*") if each.stat().st_size]
-    assert {each.suffix for each in names if each.is_file()} == {".base", ".changes", ".json"}
+    path = tmp_path / "a.wxt"
+    newest = max((path / "log").glob("*.json"))
+    commit = set_journal(Files(path)).latest()
+    names = [path / "set.json", newest, *(path / name for name in commit.files)]
+    assert {each.suffix for each in names} == {".base", ".changes", ".json"}
     for name in names:
-        if not name.is_file():
-            continue
         size = name.stat().st_size
         for place in range(0, size, max(1, size // 40)):
-            copy = copy_of(tmp_path / "a.wxt", tmp_path / "copy.wxt")
-            damaged = copy / name.relative_to(tmp_path / "a.wxt")
+            copy = copy_of(path, tmp_path / "copy.wxt")
+            damaged = copy / name.relative_to(path)
             content = bytearray(damaged.read_bytes())
             content[place] ^= 0x41
             damaged.write_bytes(content)
-            if damaged.name.endswith(".json") and damaged.parent.name == "log":
-                newest = max(damaged.parent.iterdir()).name
-                if damaged.name != newest:
-                    continue
             with pytest.raises((Damaged, NewerFormat)):
                 TemporalSet.open(copy)
 
 
 @pytest.mark.parametrize("suffix", [".base", ".changes"])
-def test_missing_and_short_files_are_named(tmp_path, monkeypatch, suffix):
-    monkeypatch.setattr(folder, "LOG_MIN", 70)
+def test_missing_and_short_files_are_named(tmp_path, suffix):
     told_set(tmp_path / "a.wxt")
-    (file,) = [*(tmp_path / "a.wxt" / "data").glob(f"*{suffix}")]
+    commit = set_journal(Files(tmp_path / "a.wxt")).latest()
+    (file,) = [tmp_path / "a.wxt" / name for name in commit.files if name.endswith(suffix)]
     content = file.read_bytes()
     file.write_bytes(content[:-9])
     with pytest.raises(Damaged, match="bytes"):

@@ -29,6 +29,7 @@ from wavedex.cli import (
     probe,
     run,
     scan,
+    temporal,
     tune,
     vacuum,
     verify,
@@ -107,6 +108,20 @@ def _options(
     """Take what is said before the command's name."""
 
 
+sets = typer.Typer(
+    cls=Commands,
+    help="Sets over time: who was in one at any past time.",
+    epilog="wavedex temporal COMMAND --help says more, with an example.",
+    no_args_is_help=True,
+)
+
+
+def _add(group: typer.Typer, module: Any) -> None:
+    """Put the commands of a module into a group."""
+    for command, example in module.COMMANDS.items():
+        group.command(cls=Command, epilog=f"Example: {example}")(shown(command))
+
+
 for module in (
     create,
     append,
@@ -124,8 +139,10 @@ for module in (
     tune,
     warm,
 ):
-    for command, example in module.COMMANDS.items():
-        app.command(cls=Command, epilog=f"Example: {example}")(shown(command))
+    _add(app, module)
+for module in temporal.MODULES:
+    _add(sets, module)
+app.add_typer(sets, name="temporal")
 
 
 def main() -> None:

@@ -6,7 +6,6 @@ shown before they are kept. Then all files are appended. If the first cannot be,
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,11 +14,11 @@ import pyarrow as pa
 import typer
 
 from wavedex.cli.append import Texts, append_more
-from wavedex.cli.files import Source, as_of_zone, find_source, read_source
+from wavedex.cli.column_types import read_typed, show_types
+from wavedex.cli.files import Source, find_source
 from wavedex.cli.grids import shape_of, sides_of
-from wavedex.cli.options import From, NoValue, column_names, pairs_of, refuse
-from wavedex.cli.output import Answer, note, working
-from wavedex.errors import BadTime, Unreadable
+from wavedex.cli.options import From, NoValue, Types, Yes, column_names, pairs_of, refuse
+from wavedex.cli.output import Answer, working
 from wavedex.index.kinds import KINDS
 from wavedex.index.opening import AnyIndex
 from wavedex.show.words import printable
@@ -98,12 +97,7 @@ def create(
     include: Annotated[
         str | None, typer.Option(metavar="A,B", help="The columns to keep, instead of all.")
     ] = None,
-    types: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--type", metavar="COLUMN=TYPE", help="The type of a column of text, several times."
-        ),
-    ] = None,
+    types: Types = None,
     file_format: Annotated[
         str | None, typer.Option("--format", metavar="NAME", help="arrow, parquet, sqlite ...")
     ] = None,
@@ -140,9 +134,7 @@ def create(
     ] = None,
     null: NoValue = "",
     from_kind: From = None,
-    yes: Annotated[
-        bool, typer.Option("--yes", "-y", help="Keep types that were found without asking.")
-    ] = False,
+    yes: Yes = False,
 ) -> Iterator[Answer]:
     """Create an index from files, and append them."""
     kind = "lifetime" if inserted is not None else "wave"
@@ -182,8 +174,8 @@ def create(
     texts = Texts(null, zone)
     with working(f"Reading {paths[0]}"):
         source = find_source(paths[0], from_kind)
-        table = _read(source, texts, pairs_of("--type", types or []))
-    _show_types(source, table, yes)
+        table = read_typed(source, pairs_of("--type", types or []), null, zone)
+    show_types(source, table, yes)
     with working(f"Creating {index}"):
         idx: AnyIndex = KINDS[kind].create(index, table, **given, rows=like is None)
     yield _said_of(idx, table, source, like is None)
@@ -204,55 +196,6 @@ def _check_options(kind: str, given: dict[str, Any], is_empty: bool) -> None:
 def _number_or_text(said: str | None) -> str | int | None:
     """Lengths are numbers where times are."""
     return int(said) if said is not None and said.strip().isdecimal() else said
-
-
-def _read(source: Source, texts: Texts, types: dict[str, str]) -> pa.Table:
-    """The rows of the first file, in the types that were said. Raises Unreadable, BadTime."""
-    table = read_source(source, None, texts.null)
-    zone = texts.zone or "UTC"
-    for name in types:
-        if name not in table.column_names:
-            raise typer.BadParameter(
-                f"{source.name} has no column {name!r}. It has {', '.join(table.column_names)}.",
-                param_hint="'--type'",
-            )
-    if not types:
-        return table
-    try:
-        said_types = {name: _type_of(said) for name, said in types.items()}
-    except ValueError as error:
-        raise typer.BadParameter(
-            f"{error}. Give a type of Arrow's, such as string, int64, date32 or timestamp[us].",
-            param_hint="'--type'",
-        ) from None
-    schema = pa.schema([(f.name, said_types.get(f.name, f.type)) for f in table.schema])
-    if source.is_text:
-        return read_source(source, schema, texts.null, zone)
-    try:
-        return as_of_zone(table, schema, zone, zone).cast(schema)
-    except (pa.ArrowException, BadTime) as error:
-        raise Unreadable(f"Cannot read {source.name} in these types. {error}") from None
-
-
-def _type_of(said: str) -> pa.DataType:
-    """The type that Arrow calls so. Raises ValueError.
-
-    >>> _type_of("date32"), _type_of("timestamp[us, UTC]")
-    (DataType(date32[day]), TimestampType(timestamp[us, tz=UTC]))
-    """
-    zoned = re.fullmatch(r"timestamp\[(s|ms|us|ns), *(?:tz=)?(.+)\]", said)
-    return pa.timestamp(zoned[1], zoned[2]) if zoned else pa.type_for_alias(said)
-
-
-def _show_types(source: Source, table: pa.Table, yes: bool) -> None:
-    """Show types that were found in a text before they are kept, and ask where somebody looks."""
-    if not source.is_text:
-        return
-    width = max(map(len, table.column_names), default=0)
-    lines = [f"  {printable(f.name):{width}}  {f.type}" for f in table.schema]
-    note(f"{printable(source.name)} has these columns:\n" + "\n".join(lines))
-    if not yes:
-        note.ask("Keep these types? (--type COLUMN=TYPE says another)")
 
 
 def _said_of(idx: AnyIndex, table: pa.Table, source: Source, has_rows: bool) -> Answer:

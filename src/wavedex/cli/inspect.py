@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from wavedex.cli.options import Index
-from wavedex.cli.output import Answer
+from wavedex.cli.output import Answer, facts_grid
 from wavedex.index.opening import open_index
-from wavedex.show.words import printable
+from wavedex.show.words import human_bytes, printable
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -37,22 +37,14 @@ def inspect(index: Index) -> Answer:
 
 def _header(about: dict[str, Any], facts: dict[str, str]) -> Table:
     """The facts, each on a line, and those that all kinds of index have."""
-    from rich.table import Table
-    from rich.text import Text
-
-    facts = {**facts, "disks": ", ".join(about["roots"])}
+    facts = {**facts, "disks": ", ".join(about["roots"]), "history": _history(about)}
     streams = (f"{name}, up to batch {at['batch']:,}" for name, at in about["streams"].items())
     facts["fed by"] = "; ".join(streams)
     followers = (
         f"{name}, {_behind(about['commit'], at)}" for name, at in about["followers"].items()
     )
     facts["followed by"] = "; ".join(followers)
-    grid = Table.grid(padding=(0, 2))
-    for name, fact in facts.items():
-        if not fact:
-            continue
-        grid.add_row(Text(name, style="dim"), Text(printable(fact)))
-    return grid
+    return facts_grid(facts)
 
 
 def _behind(newest: int, commit: int | None) -> str:
@@ -65,6 +57,14 @@ def _behind(newest: int, commit: int | None) -> str:
         return "at its first look"
     behind = newest - commit
     return f"{behind:,} commit{'s' * (behind != 1)} behind" if behind else "up to the newest commit"
+
+
+def _history(about: dict[str, Any]) -> str:
+    """By what it is kept which keys were there when, and what that takes."""
+    kept = about["history"]
+    if kept is None:
+        return ""
+    return f"by {kept['method']}, {human_bytes(kept['bytes'])} beside the rows"
 
 
 COMMANDS: dict[Callable[..., Any], str] = {inspect: "wavedex inspect sales.wx"}

@@ -76,6 +76,15 @@ Arrived = Annotated[
 NoValue = Annotated[
     str, typer.Option(metavar="TEXT", help="What stands for no value in a CSV file, unquoted.")
 ]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--type", metavar="COLUMN=TYPE", help="The type of a column of text, several times."
+    ),
+]
+Yes = Annotated[
+    bool, typer.Option("--yes", "-y", help="Keep types that were found without asking.")
+]
 Commit = Annotated[
     int | None, typer.Option(metavar="N", help="The window as commit N left it, if it is kept.")
 ]

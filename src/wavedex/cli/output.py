@@ -11,7 +11,7 @@ import inspect
 import json
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
@@ -25,6 +25,7 @@ from wavedex.show.words import printable
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.table import Table
 
     from wavedex.spark.runner import Step
 
@@ -106,6 +107,18 @@ def console_for(is_table: bool) -> Console:
     if is_table and not console.is_terminal and "COLUMNS" not in os.environ:
         console = Console(highlight=False, width=WIDE)
     return console
+
+
+def facts_grid(facts: Mapping[str, str]) -> Table:
+    """What is said of something by name, each on a line. What is empty is left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    for name, fact in facts.items():
+        if fact:
+            grid.add_row(Text(name, style="dim"), Text(printable(fact)))
+    return grid
 
 
 class _Notes:

@@ -6,7 +6,7 @@ Reads go through a snapshot of the newest commit. It is taken again only when th
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar, cast
 
@@ -15,13 +15,11 @@ import xxhash
 
 from wavedex.crew import let_go
 from wavedex.errors import (
-    BadCondition,
     BadDefinition,
     CommitGone,
     Damaged,
     NotAnIndex,
     OtherKind,
-    RowsGone,
     WavedexError,
 )
 from wavedex.files.contract import AnyFiles, FileRef
@@ -42,7 +40,7 @@ from wavedex.index.core.verification import find_damage
 from wavedex.index.core.writer import PATIENCE_S, D, Writer
 from wavedex.index.erasure import Erased
 from wavedex.index.history import History
-from wavedex.index.past import rows_at
+from wavedex.index.past import rows_as_of
 from wavedex.index.reading.readable import Readable
 from wavedex.index.reading.snapshot import Snapshot
 from wavedex.log.followers import standings
@@ -230,25 +228,7 @@ class Held(Readable, Generic[D]):
     def _as_of(
         self, key: Any, time: Any, columns: Sequence[str] | None, others: Sequence[Any]
     ) -> pa.Table:
-        if any(each is not None for each in others):
-            raise BadCondition("as_of= goes with the key and with columns=, and with nothing else.")
-        manifest = self._log.latest()
-        definition = self.definition_at(manifest)
-        try:
-            rows = rows_at(definition, self._log, self.change_feed, self.snapshot, key, time)
-        except CommitGone as error:
-            if not definition.history:
-                raise CommitGone(
-                    f"{error} Create the index with keep_for= for the rows of some time to be "
-                    "kept, or with history= for who was there, for ever."
-                ) from error
-            there = self._history.shown(definition, manifest.commit).contains(key, time)
-            raise RowsGone(
-                f"{error} Only membership is left: the key {key!r} was "
-                f"{'' if there else 'not '}in the window then.",
-                there,
-            ) from error
-        return rows if columns is None else rows.select([*columns])
+        return rows_as_of(self, key, time, columns, others)
 
     def _keep_up(self, definition: D, manifest: Manifest) -> None:
         if definition.history:
@@ -443,7 +423,7 @@ class Held(Readable, Generic[D]):
         Raises EraseUnfinished where no reader finds the rows any more and a file that has them
         could not be removed.
         """
-        asked = [*keys]
+        asked = [*keys] if isinstance(keys, Iterator) else keys  # They are looked up twice.
 
         def erase() -> Erased:
             erased = erasing.erase(self._writer, self._files, asked)

@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
 FOLDER = "history"
 """The folder of the set, in that of the index."""
+FED_BY = "the index that it lies in"
+"""What is said to feed the set, where somebody else tries to."""
 MARK = "commit"
 """The commit up to which the set was fed, among its marks."""
 
@@ -123,14 +125,21 @@ class History:
                     ids=definition.spec.key_type.arrow_type,
                     times=time_type(definition),
                     counted=True,
+                    fed_by=FED_BY,
                     surroundings=self._around,
                 )
+            self._held.feeds = True
         else:
             self._held.refresh()
         return self._held
 
-    def _feed(self, found: TemporalSet, definition: Definition, commit: int) -> bool:
-        """Load what changed up to a commit. Whether there was anything to note."""
+    def _feed(
+        self, found: TemporalSet, definition: Definition, commit: int, erases: bool = True
+    ) -> bool:
+        """Load what changed up to a commit. Whether there was anything to note.
+
+        What was erased is erased where that is wanted, which writes to the disk.
+        """
         since = found.marks.get(MARK)
         if since is not None and since >= commit:
             return False
@@ -148,7 +157,8 @@ class History:
                         )
                     )
                     found.note({MARK: step.commit})
-                    if step.since is not None and log.read(step.commit).operation == "erase":
+                    erased = log.read(step.commit).operation == "erase"
+                    if erases and erased and step.since is not None:
                         found.erase(keys)
         except CommitGone as error:
             raise CommitGone(
@@ -165,24 +175,41 @@ class History:
     # -- asking -------------------------------------------------------------------------------
 
     def shown(self, definition: Definition, commit: int) -> TemporalSet:
-        """The set as of a commit, for whoever asks. What it was not fed with yet is added here."""
+        """The set as of a commit, for whoever asks. What it was not fed with yet is added here.
+
+        A writer may feed it and clear away what it was fed with in the meantime. Then it is looked
+        at again.
+        """
+        found = self._shown
+        while found is None or found.marks.get(MARK) != commit:
+            found = self._opened(definition)
+            since = found.marks.get(MARK)
+            found.feeds = True
+            try:
+                self._feed(found, definition, commit, erases=False)
+            except CommitGone:
+                if self._opened(definition).marks.get(MARK) == since:
+                    raise
+                continue
+            found.feeds = False
+            self._shown = found
+            break
+        return found
+
+    def _opened(self, definition: Definition) -> TemporalSet:
+        """The set as of its newest commit, to be shown; an empty one where there is none."""
         from wavedex.temporal import TemporalSet
 
-        found = self._shown
-        if found is None or found.marks.get(MARK) != commit:
-            try:
-                found = TemporalSet.open(FOLDER, surroundings=self._around)
-            except NotAnIndex:
-                found = TemporalSet.create(
-                    method=definition.history,
-                    ids=definition.spec.key_type.arrow_type,
-                    times=time_type(definition),
-                    counted=True,
-                )
-            self._feed(found, definition, commit)
-            found.fed_by = str(self._files.root)
-            self._shown = found
-        return found
+        try:
+            return TemporalSet.open(FOLDER, surroundings=self._around)
+        except NotAnIndex:
+            return TemporalSet.create(
+                method=definition.history,
+                ids=definition.spec.key_type.arrow_type,
+                times=time_type(definition),
+                counted=True,
+                fed_by=FED_BY,
+            )
 
     def describe(self) -> dict[str, Any] | None:
         """What it costs, as plain JSON; None where nothing was kept yet. COST: one manifest."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 
+from wavedex.errors import BadQuery
 from wavedex.online.queries import (
     Average,
     Between,
@@ -32,6 +33,9 @@ from wavedex.online.queries import (
     Union,
     Variance,
 )
+from wavedex.online.queries.query import Explanation, Query, check_query
+from wavedex.online.subscriptions import Answer, Schedule, said_of_sample
+from wavedex.online.turns import Turn, in_turn
 
 if TYPE_CHECKING:
     from wavedex.online.window import Window
@@ -51,10 +55,52 @@ class Askable:
 
     _keeping: dict[Any, tuple[Kept, list[None]]]
     """What is kept, and for how many."""
+    schedule: Schedule
+    turn: Turn
 
     @property
     def _window(self) -> Window:
         return cast("Window", self)
+
+    # -- any query ---------------------------------------------------------------------------------
+
+    def ask(self, query: Query) -> Answer:
+        """The answer of a query over what can be seen now."""
+        check_query(query)
+        self._tie(query)
+        held = self.turn.take()
+        try:
+            return self._said_of_sample(query, query.answer(self._window))
+        finally:
+            held.release()
+
+    def _tie(self, query: Query) -> None:
+        """Have one turn with the windows that a query looks at besides."""
+        for other in query.others():
+            if not isinstance(other, Askable):
+                raise BadQuery(f"{other!r} is no window. Give the window to ask together with.")
+            self.turn.tie(other.turn)
+
+    def news(self, query: Query, basics: int) -> Answer:
+        """What a subscriber to a query is handed who was told so many basic windows ago."""
+        return self._said_of_sample(query, query.news(self._window, basics))
+
+    def explain(self, query: Query) -> Explanation:
+        """What an answer takes: its mode, what it is answered from, what would save work."""
+        check_query(query)
+        self._tie(query)
+        return self._explained(query)
+
+    @in_turn
+    def _explained(self, query: Query) -> Explanation:
+        return query.explain(self._window)
+
+    def _said_of_sample(self, query: Query, answer: Answer) -> Answer:
+        others = query.others()
+        if not others and self.schedule.pressure is None:
+            return answer
+        lacking = min((each.schedule.sampled for each in others), default=1.0)
+        return said_of_sample(answer, self.schedule.sampled, lacking)
 
     # -- values ------------------------------------------------------------------------------------
 

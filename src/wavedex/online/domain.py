@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from wavedex.errors import BadDefinition
 from wavedex.online.indexes.contract import I32, Bools, SetIndex
+from wavedex.online.turns import Turn
 from wavedex.online.values import I64, Values
 from wavedex.rows.arrow import to_arrow
 
@@ -41,6 +42,8 @@ class Domain:
     def __init__(self, values: Values, index: SetIndex | None) -> None:
         self.values = values
         self.index = index
+        self.shared_turn = Turn()
+        """Windows that share it have one turn together."""
         self._holders: list[Holder | None] = []
         values.watch(self._rekey)
 

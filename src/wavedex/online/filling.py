@@ -117,12 +117,11 @@ class Filling:
             piece = batch if total <= most and not start else batch.slice(start, most)
             contents.enter(piece)
             start += piece.num_rows
-            first, complete = contents.shown, (contents.entered - contents.shown) // pace.rows
+            complete = (contents.entered - contents.shown) // pace.rows
             if complete:
-                numbers = range(self.next, self.next + complete)
-                stops = range(first + pace.rows, contents.entered + 1, pace.rows)
-                pairs = zip(numbers, stops, strict=True)
-                self._slide([BasicWindow(each, stop - pace.rows, stop) for each, stop in pairs])
+                starts = range(contents.shown, contents.entered - pace.rows + 1, pace.rows)
+                numbered = enumerate(starts, self.next)
+                self._slide([BasicWindow(each, row, row + pace.rows) for each, row in numbered])
                 done += complete
         return done
 

@@ -15,6 +15,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import BadDefinition, MissingColumn, SchemaMismatch
+from wavedex.index.core.definition import VIEWS_KEPT_AS
 from wavedex.rows.arrow import from_values, to_arrow
 from wavedex.rows.tables import to_table
 
@@ -35,15 +36,28 @@ def read_schema(schema: Any) -> pa.Schema:
             ) from error
     if len({*found.names}) != len(found.names) or not found.names:
         raise BadDefinition(f"A schema needs columns of different names; this has {found.names}.")
-    return pa.schema([_widened(field) for field in found], found.metadata)
+    return pa.schema([_kept(field) for field in found], found.metadata)
 
 
-def _widened(field: pa.Field) -> pa.Field:
-    """A column of dictionaries with wide codes: the batches of a stream have words of their own."""
-    kind = field.type
-    if not pt.is_dictionary(kind) or kind.index_type.bit_width >= 32:
-        return field
-    return field.with_type(pa.dictionary(pa.int32(), kind.value_type, kind.ordered))
+def _kept(field: pa.Field) -> pa.Field:
+    """A column as it is kept. Raises BadDefinition where rows cannot be taken from its type.
+
+    Codes of dictionaries are wide, since the batches of a stream have words of their own. Views
+    become plain text.
+    """
+    kind = VIEWS_KEPT_AS.get(field.type, field.type)
+    if pt.is_dictionary(kind):
+        codes = kind.index_type if kind.index_type.bit_width >= 32 else pa.int32()
+        words = VIEWS_KEPT_AS.get(kind.value_type, kind.value_type)
+        kind = pa.dictionary(codes, words, kind.ordered)
+    try:
+        pa.concat_arrays([pa.nulls(1, kind)] * 2).take(to_arrow(np.zeros(1, np.int64)))
+    except pa.ArrowException as error:
+        raise BadDefinition(
+            f"Column {field.name!r} of type {kind} cannot be kept: {error}. Cast it to a plainer "
+            "type, or leave it out."
+        ) from error
+    return field.with_type(kind)
 
 
 class Intake:

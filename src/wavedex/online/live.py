@@ -14,8 +14,9 @@ import pyarrow as pa
 
 from wavedex.errors import BadDefinition, BadKey
 from wavedex.index import WaveIndex
-from wavedex.online.archive import Archive
+from wavedex.online.archive import Archive, check_index
 from wavedex.online.pace import TimePace
+from wavedex.online.turns import Turn, in_turn
 from wavedex.rows import compute as pc
 from wavedex.rows.arrow import to_arrow
 from wavedex.slots import ordinals
@@ -30,7 +31,9 @@ class Live:
 
     def __init__(self, window: Window, index: AnyIndex) -> None:
         """Read a window and the index that is its archive. Raises BadDefinition."""
+        check_index(index)
         self._window = window
+        self.turn: Turn = window.turn
         self._index = index
         self._definition = index.definition
         archives = [each for each in window.watchers if isinstance(each, Archive)]
@@ -42,6 +45,7 @@ class Live:
             )
         self._archive = found[0]
 
+    @in_turn
     def probe(
         self, key: Any, since: Any = None, until: Any = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
@@ -52,6 +56,7 @@ class Live:
         found = self._index.probe(key, since, until, columns)
         return self._with(found, self._of_key(self._owed(since, until), key), columns)
 
+    @in_turn
     def scan(
         self, since: Any = None, until: Any = None, columns: Sequence[str] | None = None
     ) -> pa.Table:
@@ -62,6 +67,7 @@ class Live:
         found = self._index.scan(since, until, columns).read_all()
         return self._with(found, self._owed(since, until), columns)
 
+    @in_turn
     def __len__(self) -> int:
         """How many rows there are."""
         return len(self._index) + self._owed(None, None).num_rows

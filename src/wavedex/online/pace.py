@@ -17,14 +17,16 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+import operator
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition
+from wavedex.errors import BadDefinition, BadTime
 from wavedex.slots import Slotting, slotting
+from wavedex.slots.contract import ORDINAL_MAX
 from wavedex.slots.widths import read_width
 
 Clock = Callable[[], dt.datetime]
@@ -71,6 +73,20 @@ class TimePace:
     def said(self) -> str:
         """What basic windows are, for others to compare."""
         return json.dumps(self.slotting.to_json(), sort_keys=True)
+
+    def instant(self, now: object) -> int:
+        """What somebody says that it is, as a time of the window. Raises BadTime."""
+        if pa.types.is_integer(self.kind):
+            is_whole = hasattr(now, "__index__") and not isinstance(now, bool)
+            if not is_whole or not abs(operator.index(now)) < ORDINAL_MAX // 2:  # type: ignore[arg-type]
+                raise BadTime(
+                    f"now={now!r}: the times of the window are whole numbers; give one below 2**62."
+                )
+            return operator.index(now)  # type: ignore[arg-type]
+        start, stop = self.slotting.bounds(now, now)
+        if start is None or stop is None or start >= stop:
+            raise BadTime(f"now={now!r} is out of the reach of the times, {self.kind}.")
+        return start
 
     def complete_before(self, watermark: int) -> int:
         """The first basic window that is not complete at a watermark."""
@@ -176,7 +192,7 @@ def _count(slots: Slotting, span: object, basic: object) -> int:
 
 
 def _is_count(value: object) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool) and value > 0
+    return isinstance(value, int) and not isinstance(value, bool) and 0 < value < 2**62
 
 
 def _near(whole: int, part: int) -> int:

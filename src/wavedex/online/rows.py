@@ -123,6 +123,7 @@ class FixedColumn(Column):
 
     def __init__(self, kind: pa.DataType, capacity: int) -> None:
         self.kind = kind
+        self._is_boolean = pt.is_boolean(kind)
         self._dtype = plain_view(pa.nulls(0, kind)).dtype
         self._data: npt.NDArray[Any] = np.zeros(capacity, self._dtype)
         self._valid: npt.NDArray[np.bool_] | None = None
@@ -136,7 +137,7 @@ class FixedColumn(Column):
             write_circular(self._valid, first, valid)
 
     def _view(self, values: pa.Array) -> npt.NDArray[Any]:
-        if pt.is_boolean(self.kind):
+        if self._is_boolean:
             return plain_view(values)
         view = np.frombuffer(values.buffers()[1] or b"", self._dtype)
         return view[values.offset : values.offset + len(values)]
@@ -161,7 +162,7 @@ class FixedColumn(Column):
 
     def _arrow(self, data: npt.NDArray[Any], valid: npt.NDArray[np.bool_] | None) -> pa.Array:
         bits = None if valid is None or valid.all() else bit_buffer(valid)
-        values = bit_buffer(data) if pt.is_boolean(self.kind) else pa.py_buffer(data)
+        values = bit_buffer(data) if self._is_boolean else pa.py_buffer(data)
         return pa.Array.from_buffers(self.kind, len(data), [bits, values])
 
 

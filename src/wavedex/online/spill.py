@@ -61,6 +61,8 @@ class Spill:
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         """Write below a folder on a local disk. Raises BadDefinition, BadPath, DiskFailed."""
+        if not isinstance(folder, str | os.PathLike):
+            raise BadDefinition(f"disk={folder!r}: give the path of a folder.")
         if "://" in os.fspath(folder):
             raise BadDefinition(
                 f"disk={os.fspath(folder)!r} is no folder on a local disk, and rows that are read "

@@ -35,6 +35,8 @@ Timer = Callable[[], float]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 SAMPLED = b"wavedex.sampled"
 """In the metadata of an answer: the part of the rows that was taken in."""
+SAMPLED_OTHER = b"wavedex.sampled_other"
+"""The same of the other window, in an answer over two."""
 _SMOOTHED = 0.2
 """How much the newest measurement of a query counts."""
 _RECENT = 15
@@ -79,8 +81,12 @@ class Subscription:
 
     def close(self) -> None:
         """Evaluate it no more."""
-        self._window.schedule.remove(self)
-        self._release()
+        held = self._window.turn.take()
+        try:
+            self._window.schedule.remove(self)
+            self._release()
+        finally:
+            held.release()
 
     def turn(self) -> bool:
         """A basic window is complete: whether the query is due."""
@@ -145,6 +151,8 @@ class Schedule:
         self._lag = lag
         self._rate = 1.0
         """The smallest part of the rows that was taken in since a basic window became complete."""
+        self._drawn = 1.0
+        """The part of the rows of the last batch, which may fill many basic windows."""
         self._recent: deque[float] = deque(maxlen=_RECENT)
         """The upkeep of the last basic windows, in seconds."""
         self.timer = timer
@@ -179,10 +187,11 @@ class Schedule:
     def sampled_rows(self, rows: int) -> Bools | None:
         """Which of some rows are taken in; None for all."""
         pressure = self.pressure
-        if pressure is None or pressure.sample >= 1.0:
+        self._drawn = 1.0 if pressure is None else pressure.sample
+        if pressure is None or self._drawn >= 1.0:
             return None
-        self._rate = min(self._rate, pressure.sample)
-        kept = self._random.random(rows) < pressure.sample
+        self._rate = min(self._rate, self._drawn)
+        kept = self._random.random(rows) < self._drawn
         pressure.shed += int((~kept).sum())
         return kept
 
@@ -215,7 +224,7 @@ class Schedule:
             now = self.timer()
             working_s, self._worked_s, self._since = self._worked_s + now - self._since, 0.0, now
             self._rates.append(self._rate)
-            self._rate = pressure.sample
+            self._rate = self._drawn
             while len(self._rates) > count + self._lag:
                 self._rates.popleft()
         for subscription in self:
@@ -235,12 +244,13 @@ class Schedule:
             subscription.stretch = stretch
 
 
-def said_of_sample(answer: Answer, sample: float) -> Answer:
+def said_of_sample(answer: Answer, sample: float, other: float) -> Answer:
     """An answer that says which part of the rows was taken in, if not all were."""
-    if sample >= 1.0:
+    parts = {SAMPLED: sample, SAMPLED_OTHER: other}
+    said = {name: f"{part:.4g}".encode() for name, part in parts.items() if part < 1.0}
+    if not said:
         return answer
-    noted = {**(answer.schema.metadata or {}), SAMPLED: f"{sample:.4g}".encode()}
-    return answer.replace_schema_metadata(noted)
+    return answer.replace_schema_metadata({**(answer.schema.metadata or {}), **said})
 
 
 def check_interval(every: object, importance: object) -> None:

@@ -16,7 +16,7 @@ that are there (`wavedex.online.words`). Nulls have none: they are told apart fr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -48,8 +48,6 @@ class Values(ABC):
 
     def encode(self, column: pa.Array) -> tuple[I64, Bools | None]:
         """The numbers of the values, without nulls, and where there are nulls; None for nowhere."""
-        if pt.is_dictionary(column.type) and column.dictionary.null_count:
-            column = column.dictionary_decode()
         if not column.null_count:
             return self._encode(column), None
         return self._encode(column.drop_null()), to_numpy(column.is_null())
@@ -185,6 +183,8 @@ class Groups(Values):
         """Group values by boundaries. Raises BadDefinition where these are not in order."""
         super().__init__(values.kind)
         self.values = values
+        if not isinstance(boundaries, Iterable) or isinstance(boundaries, str | bytes):
+            raise BadDefinition(f"groups= has {boundaries!r}: give boundaries, such as [0, 1_000].")
         if isinstance(values, Numbers | Floats):
             self.boundaries = values.as_asked(list(boundaries))
         else:

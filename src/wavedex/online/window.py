@@ -8,7 +8,7 @@ of the oldest, and whoever waits for that is told. What is in the window is aske
 3. After each slide watchers are told: archives, kept results, and the schedule of continuous
    queries (`wavedex.online.subscriptions`). Then values that are gone are purged.
 
-One thread at a time uses a window.
+Threads take turns (`wavedex.online.turns`).
 """
 
 from __future__ import annotations
@@ -16,18 +16,16 @@ from __future__ import annotations
 import datetime as dt
 import operator
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import Any, Literal, Protocol
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
-import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition, BadTime, MissingColumn, WindowBroken, WindowBusy
+from wavedex.errors import BadDefinition, BadTime, WindowBroken, WindowBusy
 from wavedex.online import warmup
 from wavedex.online.archive import Archive, check_index, refill
 from wavedex.online.askable import Askable
-from wavedex.online.attributes import Attribute
-from wavedex.online.contents import BasicWindow, Contents, Slide
+from wavedex.online.contents import Contents, Slide
 from wavedex.online.domain import Domain
 from wavedex.online.filling import Filling, Late, Refused
 from wavedex.online.identity import Streams, check_batch
@@ -36,33 +34,21 @@ from wavedex.online.intake import Intake, read_schema
 from wavedex.online.layout import BUCKETS, STORAGE_BUCKETS, fill, layout_of
 from wavedex.online.pace import CountPace, Pace, TimePace, pace_of
 from wavedex.online.purging import ROWS, Purger, purging_of
-from wavedex.online.queries.query import Explanation, Query, check_query
+from wavedex.online.queries.query import Query, check_query
 from wavedex.online.recovery import recover
+from wavedex.online.seen import Seen, Watcher
 from wavedex.online.spill import Spill
-from wavedex.online.steps import shown
 from wavedex.online.subscriptions import (
-    Answer,
-    Pressure,
     Schedule,
     Subscription,
     Timer,
     check_interval,
     pressure_of,
-    said_of_sample,
     system_timer,
 )
-from wavedex.rows.arrow import to_arrow
-from wavedex.slots import from_ordinals
-from wavedex.slots.contract import ORDINAL_MAX
+from wavedex.online.turns import Turn, in_turn
 
 Clock = Callable[[], dt.datetime]
-
-
-class Watcher(Protocol):
-    """Somebody who is told of every basic window that becomes complete."""
-
-    def slid(self, slide: Slide) -> None:
-        """A basic window became complete. What left for it can still be read."""
 
 
 def system_clock() -> dt.datetime:
@@ -70,7 +56,7 @@ def system_clock() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
-class Window(Askable):
+class Window(Askable, Seen):
     """The newest rows of a stream, in memory.
 
     >>> w = Window({"src": pa.int64(), "bytes": pa.int64()}, rows=4, basic=2, ring=["src"])
@@ -145,6 +131,8 @@ class Window(Askable):
             storage, index, ring, groups or {}, buckets, storage_buckets, pointers
         )
         self.layout.check(self.schema)
+        if not hasattr(seed, "__index__") or operator.index(seed) < 0:
+            raise BadDefinition(f"seed={seed!r}: give a whole number from 0 on.")
         rule = purging_of(purge, self.pace)
         pressure = pressure_of(keep_up, self.pace, basic, sheds=shed)
         spill = None if disk is None else Spill(disk)
@@ -152,7 +140,9 @@ class Window(Askable):
         self._intake = Intake(self.schema)
         most = self.pace.rows * (self.pace.count + 1) if isinstance(self.pace, CountPace) else 0
         self._contents = Contents(self.schema, self.pace.count, most, spill)
-        fill(self._contents, self.layout)
+        self.turn = Turn()
+        """Threads take turns (`wavedex.online.turns`)."""
+        self._share()
         if self._contents.attributes:
             warmup.begin()
         domains = [each.domain for each in self._contents.attributes.values()]
@@ -168,11 +158,12 @@ class Window(Askable):
         """The streams that feed it, and how far they have come."""
         self.archived_rows = 0
         """How many rows an archive had before the first that came."""
-        self.schedule = Schedule(pressure, timer, seed, _lag(self.pace))
+        self.schedule = Schedule(pressure, timer, operator.index(seed), _lag(self.pace))
         """The continuous queries."""
 
     # -- rows come ---------------------------------------------------------------------------------
 
+    @in_turn
     def push(self, rows: Any, *, stream: str | None = None, number: int | None = None) -> int:
         """Take rows. Returns how many basic windows were completed.
 
@@ -205,6 +196,7 @@ class Window(Askable):
         self.streams.forget(self.complete)
         return done
 
+    @in_turn
     def advance(self, now: object = None) -> int:
         """Let time go on to an instant without rows. Returns how many basic windows were completed.
 
@@ -214,7 +206,7 @@ class Window(Askable):
             raise BadTime("The window goes by rows, so time does not complete basic windows.")
         self._check_whole()
         self._check_idle()
-        until = self._instant(self._clock() if now is None else now)
+        until = self.pace.instant(self._clock() if now is None else now)
         return self._work(self._filling.advance, until)
 
     def sink(self, stream: str = "spark") -> Callable[[Any, int], None]:
@@ -235,29 +227,18 @@ class Window(Askable):
         """
         check_interval(every, importance)
         check_query(query)
+        self._tie(query)
+        return self._subscribed(query, every, to, importance)
+
+    @in_turn
+    def _subscribed(self, query: Query, every: int, to: Any, importance: float) -> Subscription:
         query.explain(self)  # Raises where the window cannot answer it.
         subscription = Subscription(self, query.for_subscriber(), every, to, importance)
         self.schedule.add(subscription)
         self._filling.goes_singly = True
         return subscription
 
-    def ask(self, query: Query) -> Answer:
-        """The answer of a query over what can be seen now."""
-        check_query(query)
-        schedule = self.schedule
-        if schedule.pressure is None:
-            return query.answer(self)
-        return said_of_sample(query.answer(self), schedule.sampled)
-
-    def news(self, query: Query, basics: int) -> Answer:
-        """What a subscriber to a query is handed who was told so many basic windows ago."""
-        return said_of_sample(query.news(self, basics), self.schedule.sampled)
-
-    def explain(self, query: Query) -> Explanation:
-        """What an answer takes: its mode, what it is answered from, what would save work."""
-        check_query(query)
-        return query.explain(self)
-
+    @in_turn
     def archive(self, index: Any, stream: str, *, every: int = 1, delay: object = None) -> Archive:
         """Hand basic windows on to an index from now on, `every` so many as one batch of a stream.
 
@@ -276,6 +257,7 @@ class Window(Askable):
         self._archives.append(archive)
         return archive
 
+    @in_turn
     def close(self) -> None:
         """End archives, subscriptions and watchers, and let go of indexes that it shares."""
         for archive in tuple(self._archives):
@@ -325,6 +307,19 @@ class Window(Askable):
         window.archive(index, stream, every=every, delay=archive_delay)
         return window
 
+    def _share(self) -> None:
+        """Make columns and structures, in turn with the windows whose indexes are shared."""
+        for index in self.layout.index.values():
+            if isinstance(index, Domain):
+                self.turn.tie(index.shared_turn)
+        held = self.turn.take()
+        try:
+            fill(self._contents, self.layout)
+        finally:
+            held.release()
+        for attribute in self._contents.attributes.values():
+            self.turn.tie(attribute.domain.shared_turn)
+
     def _take(self, batch: pa.RecordBatch) -> int:
         schedule = self.schedule
         has_pressure = schedule.pressure is not None
@@ -355,13 +350,6 @@ class Window(Askable):
                 "Put them into a queue, and push them when its push has returned."
             )
 
-    def _check_whole(self) -> None:
-        if self._broken is not None:
-            raise WindowBroken(
-                f"The window is not whole: {type(self._broken).__name__}: {self._broken}. Make "
-                "another one, or fill it again with Window.restore."
-            )
-
     def _slid(self, slide: Slide) -> None:
         """A basic window became complete: tell everybody, and purge."""
         try:
@@ -378,192 +366,14 @@ class Window(Askable):
 
     def _now(self) -> int:
         """What time it is. A clock that is put back does not make rows late."""
-        now, seen = self._instant(self._clock()), self._filling.watermark
+        assert isinstance(self.pace, TimePace)
+        now, seen = self.pace.instant(self._clock()), self._filling.watermark
         return now if seen is None else max(now, seen)
-
-    def _instant(self, now: object) -> int:
-        pace = self.pace
-        assert isinstance(pace, TimePace)
-        if pa.types.is_integer(pace.kind):
-            is_whole = hasattr(now, "__index__") and not isinstance(now, bool)
-            if not is_whole or not abs(operator.index(now)) < ORDINAL_MAX // 2:  # type: ignore[arg-type]
-                raise BadTime(
-                    f"now={now!r}: the times of the window are whole numbers; give one below 2**62."
-                )
-            return operator.index(now)  # type: ignore[arg-type]
-        start, stop = pace.slotting.bounds(now, now)
-        if start is None or stop is None or start >= stop:
-            raise BadTime(f"now={now!r} is out of the reach of the times, {pace.kind}.")
-        return start
 
     @property
     def _arrived(self) -> int:
         """One past the last row that came, by arrival number, from the first that ever did."""
         return self.archived_rows + self._contents.entered
-
-    # -- for queries -------------------------------------------------------------------------------
-
-    @property
-    def contents(self) -> Contents:
-        """The rows and structures, for queries. Raises WindowBroken."""
-        self._check_whole()
-        return self._contents
-
-    def attribute(self, name: str) -> Attribute | None:
-        """An attribute with a structure; None for a plain column.
-
-        Raises MissingColumn, WindowBroken.
-        """
-        self._check_whole()
-        found = self._contents.attributes.get(name)
-        if found is None and name not in self.schema.names:
-            raise MissingColumn(
-                f"There is no column {name!r}. There are {', '.join(self.schema.names)}."
-            )
-        return found
-
-    def schema_of(self, query: Any, make: Callable[[], pa.Schema]) -> pa.Schema:
-        """The columns of a query's answers, made once."""
-        found = self._schemas.get(query)
-        if found is None:
-            found = self._schemas[query] = make()
-        return found
-
-    # -- what is there -----------------------------------------------------------------------------
-
-    def __len__(self) -> int:
-        """How many rows can be seen."""
-        return self._contents.rows
-
-    @property
-    def waiting(self) -> int:
-        """How many rows wait until their basic window is complete."""
-        return self._filling.waiting
-
-    @property
-    def late_rows(self) -> int:
-        """How many rows came too late and were dropped."""
-        return self._filling.late_rows
-
-    @property
-    def repeated_rows(self) -> int:
-        """How many rows came again that the archive had when the window was restored."""
-        return self._filling.repeated_rows
-
-    @property
-    def load(self) -> Pressure | None:
-        """How far the window keeps up; None where it does not ask itself."""
-        return self.schedule.pressure
-
-    @property
-    def filling(self) -> Filling:
-        """How rows fill basic windows."""
-        return self._filling
-
-    @property
-    def complete(self) -> int | None:
-        """The number of the newest basic window that is complete; None before the first."""
-        circle = self._contents.circle
-        return circle[-1].number if circle else None
-
-    @property
-    def since(self) -> Any:
-        """When the oldest basic window begins; None before the first, or by rows."""
-        oldest = next(self.basics(), None)
-        return None if oldest is None else self._moment(oldest.number, after=False)
-
-    @property
-    def until(self) -> Any:
-        """When the newest basic window ends; None before the first, or by rows."""
-        return None if self.complete is None else self._moment(self.complete, after=True)
-
-    def _moment(self, number: int, *, after: bool) -> Any:
-        """When a basic window begins or ends, in the type of the time."""
-        pace = self.pace
-        if isinstance(pace, CountPace):
-            return None
-        ordinal = pace.slotting.stop(number) if after else pace.slotting.start(number)
-        return from_ordinals(np.array([ordinal]), pace.kind)[0].as_py()
-
-    @property
-    def steps(self) -> dict[str, dict[str, int]]:
-        """How many nodes the structures of each attribute have visited (`wavedex.online.steps`)."""
-        attributes = self._contents.attributes.items()
-        return {name: shown(attribute.steps) for name, attribute in attributes}
-
-    @property
-    def nbytes(self) -> int:
-        """How many bytes rows and structures take."""
-        attributes = self._contents.attributes.values()
-        indexes = {id(each.index): each.index.nbytes for each in attributes if each.index}
-        return self._contents.nbytes + sum(indexes.values())
-
-    def index(self, name: str) -> Domain:
-        """The index of an attribute, for another window to share: `index={"src": w.index("src")}`.
-
-        Raises MissingColumn where it has none.
-        """
-        return self._attribute(name).domain
-
-    def rows(self, columns: Sequence[str] | None = None, *, newest: bool = False) -> pa.RecordBatch:
-        """The rows that can be seen, in the order in which they came; the newest first if asked."""
-        contents = self._contents
-        names = None if columns is None else [self.check_column(name) for name in columns]
-        found = contents.span(contents.oldest, contents.shown, names)
-        return found.take(to_arrow(np.arange(len(self))[::-1])) if newest else found
-
-    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
-        """The rows for Arrow's C interface: DuckDB, Polars and pandas read a window by its name."""
-        return pa.Table.from_batches([self.rows()]).__arrow_c_stream__(requested_schema)
-
-    def __repr__(self) -> str:
-        return f"<Window of {self.pace}: {len(self):,} rows, {self.waiting:,} waiting>"
-
-    def basics(self) -> Iterator[BasicWindow]:
-        """The basic windows that can be seen, the oldest first."""
-        return iter(tuple(self._contents.circle))
-
-    def watch(self, watcher: Watcher) -> None:
-        """Have somebody told of every basic window from now on, who must not raise.
-
-        `subscribe` is for those who may.
-        """
-        self._watchers.append(watcher)
-
-    @property
-    def watchers(self) -> tuple[Watcher, ...]:
-        """Those who are told of every basic window."""
-        return tuple(self._watchers)
-
-    def unwatch(self, watcher: Watcher) -> None:
-        """Tell somebody no more."""
-        self._watchers.remove(watcher)
-        self._archives = [each for each in self._archives if each is not watcher]
-
-    def check_column(self, name: str) -> str:
-        """See that rows have values of a column, and return its name. Raises MissingColumn."""
-        if name not in self._contents.columns:
-            if name in self.schema.names:
-                storage = self.layout.storage_of(name)
-                raise MissingColumn(
-                    f"Rows have no {name!r}: its storage is {storage!r}, which keeps counts only. "
-                    "Store it as 'list'."
-                )
-            raise MissingColumn(
-                f"There is no column {name!r}. There are {', '.join(self.schema.names)}."
-            )
-        return name
-
-    def _attribute(self, name: str) -> Attribute:
-        attribute = self._contents.attributes.get(name)
-        if attribute is None or attribute.index is None:
-            attributes = self._contents.attributes.items()
-            having = ", ".join(each for each, found in attributes if found.index) or "none"
-            raise MissingColumn(
-                f"The window has no index on {name!r}; columns with one: {having}. Make it with "
-                f"index=[{name!r}]."
-            )
-        return attribute
 
 
 def _lag(pace: Pace) -> int:

@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.types as pt
 
 from wavedex.errors import SchemaMismatch
-from wavedex.online.values import I64, Rekey, Values
+from wavedex.online.values import I64, Bools, Rekey, Values
 from wavedex.rows.arrow import from_values, to_arrow
 
 STEP = 1 << 32
@@ -50,6 +50,11 @@ class Words(Values):
                 f"A column of type {self.kind} has what is no text: {error}. Declare it as binary, "
                 "or decode it before."
             ) from error
+
+    def encode(self, column: pa.Array) -> tuple[I64, Bools | None]:
+        if pt.is_dictionary(column.type) and column.dictionary.null_count:
+            column = column.dictionary_decode()
+        return super().encode(column)
 
     def _encode(self, column: pa.Array) -> I64:
         return self._labelled(column, self._label)

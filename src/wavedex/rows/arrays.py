@@ -58,9 +58,11 @@ def own_view(values: pa.Array, whole: npt.NDArray[np.uint8], name: str) -> npt.N
     return whole[start : start + view.nbytes].view(view.dtype)
 
 
-def write_batch(sink: Output, batch: pa.RecordBatch) -> None:
-    """Write an Arrow IPC file of one record batch."""
-    with pa.ipc.new_file(pa.PythonFile(sink, mode="w"), batch.schema) as writer:
+def write_batch(sink: Output, batch: pa.RecordBatch, compression: str | None = None) -> None:
+    """Write an Arrow IPC file of one record batch, which Arrow may compress."""
+    options = pa.ipc.IpcWriteOptions(compression=compression)
+    file = pa.PythonFile(sink, mode="w")
+    with pa.ipc.new_file(file, batch.schema, options=options) as writer:
         writer.write_batch(batch)
 
 

@@ -15,6 +15,7 @@ from wavedex.show.drawing import Drawing
 from wavedex.show.svg import escaped
 from wavedex.show.words import human_bytes
 
+STYLE = "font-family: sans-serif; font-size: 13px"
 COLUMNS_SHOWN = 12
 """So many columns are named at once, the others on demand."""
 
@@ -28,8 +29,7 @@ def to_html(drawing: Drawing, about: Mapping[str, Any], label: Callable[[int], s
     )
     title = f"<b>{escaped(about['path'])}</b><br>{escaped(' · '.join(facts))}"
     drawn = drawing.svg(about, label)
-    style = "font-family: sans-serif; font-size: 13px"
-    return f'<div style="{style}">{title}{_columns(about)}{drawn}</div>'
+    return f'<div style="{STYLE}">{title}{_columns(about)}{drawn}</div>'
 
 
 def _columns(about: Mapping[str, Any]) -> str:

@@ -15,15 +15,19 @@ if TYPE_CHECKING:
     from wavedex.spark.opening import open  # noqa: A004 - as wavedex.open
     from wavedex.spark.probes import probe
     from wavedex.spark.sessions import session
+    from wavedex.spark.sets import SetSink, load_set, set_sink
     from wavedex.spark.stream import Sink, sink
 
 _HOMES = {
+    "SetSink": "sets",
     "Sink": "stream",
     "amend": "appends",
     "append": "appends",
+    "load_set": "sets",
     "open": "opening",
     "probe": "probes",
     "session": "sessions",
+    "set_sink": "sets",
     "sink": "stream",
     "update": "appends",
     "apply": "appends",
@@ -37,4 +41,18 @@ def __getattr__(name: str) -> Any:
     return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
 
 
-__all__ = ["Sink", "amend", "append", "apply", "open", "probe", "session", "sink", "update", "view"]
+__all__ = [
+    "SetSink",
+    "Sink",
+    "amend",
+    "append",
+    "apply",
+    "load_set",
+    "open",
+    "probe",
+    "session",
+    "set_sink",
+    "sink",
+    "update",
+    "view",
+]

@@ -49,13 +49,18 @@ class Engines:
 
 def open_on(path: Path, spark: SparkSession, around: Surroundings | None = None) -> AnyIndex:
     """The index at a path, with its plans carried out by Spark. All else is as in `around`."""
+    check_classic(spark)
+    around = replace(around or Surroundings(), engine=Engines(spark))
+    return open_index(path, surroundings=around)
+
+
+def check_classic(spark: SparkSession) -> None:
+    """Raise SchemaMismatch for a session of Spark Connect."""
     if type(spark).__module__.startswith("pyspark.sql.connect"):
         raise SchemaMismatch(
             "This data frame is one of Spark Connect, whose tasks cannot write here. Use a classic "
             "session, or write it with df.write.format('wavedex')."
         )
-    around = replace(around or Surroundings(), engine=Engines(spark))
-    return open_index(path, surroundings=around)
 
 
 def on_spark(index: Index, spark: SparkSession) -> Index:

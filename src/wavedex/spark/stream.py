@@ -61,9 +61,7 @@ class Sink:
 
     def _feed(self, frame: DataFrame, number: int) -> str:
         """Take one micro-batch into the index. Returns the name of the stream."""
-        stream = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
-        if stream is None:
-            raise StreamOutOfStep("A sink is called by foreachBatch of a streaming query only.")
+        stream = stream_of(frame)
         index = open_on(self.path, frame.sparkSession)
         kind = kind_of(index)
         by = self.apply_by
@@ -81,7 +79,7 @@ class Sink:
             done = kind.apply(index, None, rows=rows, by=by, **turn.given, prepare=NOW)
         if self.say is not None:
             self.say(number, done)
-        return str(stream)
+        return stream
 
     def _delay(self, frame: DataFrame, index: AnyIndex) -> Any:
         """How late rows may be: as was said, or else as the frame says if the index asks for it."""
@@ -95,6 +93,14 @@ class Sink:
                 "delay), or sink(path, delay='10 minutes')."
             )
         return dt.timedelta(milliseconds=delay_ms)
+
+
+def stream_of(frame: DataFrame) -> str:
+    """The id of the query whose micro-batch a frame is. Raises StreamOutOfStep where it is none."""
+    stream = frame.sparkSession.sparkContext.getLocalProperty("sql.streaming.queryId")
+    if stream is None:
+        raise StreamOutOfStep("A sink is called by foreachBatch of a streaming query only.")
+    return str(stream)
 
 
 def columns_for(window: Window, frame: DataFrame) -> DataFrame:

@@ -117,8 +117,9 @@ def fill(table: I32, ids: I64, is_alive: Bools) -> bool:
     return True
 
 
-ROW, TOUCHED, EVENTS, NETS, SERIAL = range(5)
-"""Places in `progress`: rows done, entries touched at this instant, what was put out, instants."""
+ROW, TOUCHED, EVENTS, NETS, SERIAL, SHORT = range(6)
+"""Places in `progress`: rows done, entries touched at this instant, what was put out, instants, and
+entries that are counted less than none."""
 BEFORE, STAMP, FIRST = range(3)
 """Columns of `scratch`: the count before this instant, the instant of that, its first row."""
 
@@ -128,21 +129,39 @@ def _settle(  # type: ignore[no-untyped-def]
     ids, table, known, free, tally, counts, scratch, touched, progress, events, nets
 ) -> None:
     """Put out what an instant came to: who is gone, then who is there, and all that counts more."""
-    done, netted = progress[EVENTS], progress[NETS]
-    for sign in (-1, 1):
-        for i in range(progress[TOUCHED]):
-            entry = touched[i]
-            was, now, row = scratch[entry, BEFORE], counts[entry], scratch[entry, FIRST]
-            if sign < 0 and was != now:
-                nets[netted, 0], nets[netted, 1] = row, now - was
-                netted += 1
-            if (now == 0) == (sign < 0) and (was == 0) != (now == 0):
-                events[done, 0], events[done, 1], events[done, 2] = row, sign, entry
-                done += 1
-            if sign < 0 and now == 0:
-                _remove(table, known, free, tally, _place_of(table, known, ids[row]))
+    done, netted, added = progress[EVENTS], progress[NETS], 0
+    for i in range(progress[TOUCHED]):
+        entry = touched[i]
+        was, now, row = scratch[entry, BEFORE], counts[entry], scratch[entry, FIRST]
+        if was != now:
+            nets[netted, 0], nets[netted, 1] = row, now - was
+            netted += 1
+        if was != 0 and now == 0:
+            events[done, 0], events[done, 1], events[done, 2] = row, -1, entry
+            done += 1
+        if was == 0 and now != 0:
+            touched[added] = entry
+            added += 1
+        if now == 0:
+            _remove(table, known, free, tally, _place_of(table, known, ids[row]))
+    for i in range(added):
+        entry = touched[i]
+        events[done, 0], events[done, 1], events[done, 2] = scratch[entry, FIRST], 1, entry
+        done += 1
     progress[EVENTS], progress[NETS], progress[TOUCHED] = done, netted, 0
     progress[SERIAL] += 1
+
+
+@kernel
+def _fault(ids, deltas, known, counts, touched, last) -> int:  # type: ignore[no-untyped-def]
+    """The last row of an instant that took from an id of which there are fewer than none."""
+    place = 0
+    while counts[touched[place]] >= 0:
+        place += 1
+    row = last
+    while ids[row] != known[touched[place]] or deltas[row] >= 0:
+        row -= 1
+    return row
 
 
 @kernel
@@ -153,30 +172,38 @@ def count(  # type: ignore[no-untyped-def]
 
     What comes and goes at one tick has not changed. -1 where there would be fewer than none.
     """
-    for i in range(progress[ROW], len(ids)):
+    begun, entry = progress[ROW], table[0]
+    for i in range(begun, len(ids)):
         progress[ROW] = i
-        if progress[TOUCHED] > 0 and ticks[i] != ticks[i - 1]:
-            _settle(
-                ids, table, known, free, tally, counts, scratch, touched, progress, events, nets
-            )
-        if 2 * (tally[COUNT] - tally[FREE] + 1) > len(table) or tally[COUNT] == len(known):
-            return 1
-        place = _place_of(table, known, ids[i])
-        if place >= 0:
-            entry = table[place]
-        else:
-            entry = _add(table, known, free, tally, -1 - place, ids[i])
-            counts[entry] = 0
-        if scratch[entry, STAMP] != progress[SERIAL]:
-            scratch[entry, STAMP] = progress[SERIAL]
-            scratch[entry, BEFORE], scratch[entry, FIRST] = counts[entry], i
-            touched[progress[TOUCHED]] = entry
-            progress[TOUCHED] += 1
-        counts[entry] += deltas[i]
-        if i + 1 == len(ids) or ticks[i + 1] != ticks[i]:
-            for j in range(progress[TOUCHED]):
-                if counts[touched[j]] < 0:
-                    return -1
+        # The rows of a window often lie by their keys.
+        if i == begun or ids[i] != ids[i - 1] or ticks[i] != ticks[i - 1]:
+            if progress[TOUCHED] > 0 and ticks[i] != ticks[i - 1]:
+                _settle(
+                    ids, table, known, free, tally, counts, scratch, touched, progress, events, nets
+                )
+            if 2 * (tally[COUNT] - tally[FREE] + 1) > len(table) or tally[COUNT] == len(known):
+                return 1
+            # Often they come in the order in which they came before. An entry that is free has 0.
+            entry += 1
+            if entry >= tally[COUNT] or known[entry] != ids[i] or counts[entry] == 0:
+                place = _place_of(table, known, ids[i])
+                if place >= 0:
+                    entry = table[place]
+                else:
+                    entry = _add(table, known, free, tally, -1 - place, ids[i])
+                    counts[entry] = 0
+            if scratch[entry, STAMP] != progress[SERIAL]:
+                scratch[entry, STAMP] = progress[SERIAL]
+                scratch[entry, BEFORE], scratch[entry, FIRST] = counts[entry], i
+                touched[progress[TOUCHED]] = entry
+                progress[TOUCHED] += 1
+        was, now = counts[entry], counts[entry] + deltas[i]
+        counts[entry] = now
+        if (was < 0) != (now < 0):
+            progress[SHORT] += 1 if now < 0 else -1
+        if progress[SHORT] > 0 and (i + 1 == len(ids) or ticks[i + 1] != ticks[i]):
+            progress[ROW] = _fault(ids, deltas, known, counts, touched, i)
+            return -1
     progress[ROW] = len(ids)
     if progress[TOUCHED] > 0:
         _settle(ids, table, known, free, tally, counts, scratch, touched, progress, events, nets)

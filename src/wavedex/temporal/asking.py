@@ -8,13 +8,15 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import Forgotten
+from wavedex.errors import BadDefinition, Forgotten
 from wavedex.rows.arrow import empty_batch, to_arrow
+from wavedex.show.picture import Picture
 from wavedex.temporal.changes import I32, I64, NOW, Bools, Lifespans
 from wavedex.temporal.counted import Counted
+from wavedex.temporal.drawing import draw_bucket, draw_sizes
 from wavedex.temporal.instants import TICK_MAX
 from wavedex.temporal.io import Io
-from wavedex.temporal.rebuilding import overlaps
+from wavedex.temporal.rebuilding import overlaps, sizes_of
 from wavedex.temporal.state import State
 
 _NOT_THERE = -2
@@ -135,6 +137,68 @@ class Asking(ABC):
             }
         )
 
+    # -- its history --------------------------------------------------------------------------
+
+    def sizes(self) -> pa.Table:
+        """How many ids were in the set from each change on: columns `time` and `size`.
+
+        Where the history was forgotten, it begins with the horizon. COST: all lifespans.
+        """
+        state = self._ready()
+        if state is None or not state.changes:
+            return pa.table({"time": pa.nulls(0), "size": pa.nulls(0, pa.int64())})
+        sizes, ticks = (
+            sizes_of(state.method.everything(), len(state.instants)),
+            state.instants.ticks,
+        )
+        if (horizon := self._horizon) is not None:
+            first = max(state.instants.version_at(horizon), 0)
+            sizes, ticks = sizes[first:], np.maximum(ticks[first:], horizon)
+        return pa.table({"time": state.instants.times_of(ticks), "size": to_arrow(sizes)})
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets it has, numbered from 0; none with a method that does not hash."""
+        state = self._ready()
+        return 0 if state is None else state.method.buckets
+
+    def bucket(self, bucket: int) -> pa.Table:
+        """The pages of a bucket, in the order in which they accepted records.
+
+        Columns `page`, `start`, `end` (when the page ceased to be useful, null while it is),
+        `records`, and `copies`: how many of those are copies from other pages.
+        Raises BadDefinition.
+        """
+        state = self._with_bucket(bucket)
+        found, times = state.method.pages_of(bucket), state.instants.times
+        return pa.table(
+            {
+                "page": to_arrow(found.pages),
+                "start": times(found.starts),
+                "end": times(found.ends),
+                "records": to_arrow(found.records),
+                "copies": to_arrow(found.copies),
+            }
+        )
+
+    def draw(self, bucket: int | None = None) -> Picture:
+        """A picture of how large the set was over time, or of the pages of a bucket.
+
+        A notebook shows it, `print` prints it, and its `save` writes it to an SVG file.
+        Raises BadDefinition where there is no such bucket.
+        """
+        if bucket is None:
+            return draw_sizes(self._ready(), self.sizes())
+        return draw_bucket(self._with_bucket(bucket), bucket)
+
+    def _with_bucket(self, bucket: int) -> State:
+        """All that is known. Raises BadDefinition where there is no such bucket."""
+        state = self._ready()
+        if state is None or not 0 <= bucket < state.method.buckets:
+            there = f"They are 0 to {self.buckets - 1}" if self.buckets else "It has none"
+            raise BadDefinition(f"The set has no bucket {bucket}. {there}.")
+        return state
+
     # -- about itself -------------------------------------------------------------------------
 
     @property
@@ -142,6 +206,20 @@ class Asking(ABC):
         """How many pages were read and written so far, as the paper counts them."""
         state = self._ready()
         return Io() if state is None else state.method.io
+
+    @property
+    def schema(self) -> pa.Schema | None:
+        """The types of ids (`oid`), of times (`time`) and of the rows that ids carry.
+
+        None while nobody has said them.
+        """
+        state = self._ready()
+        return None if state is None else state.columns.schema
+
+    def parse_id(self, text: str) -> Any:
+        """The id that a person typed. Raises BadKey."""
+        state = self._ready()
+        return text if state is None else state.ids.parse(text)
 
     @property
     def pages(self) -> int:

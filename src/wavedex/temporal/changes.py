@@ -57,3 +57,17 @@ class Lifespans:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+@dataclass(frozen=True)
+class BucketPages:
+    """The pages of a bucket, in the order in which they accepted records."""
+
+    pages: I64
+    starts: I32
+    """The version from which on each took new records."""
+    ends: I32
+    """The version at which it ceased to be useful; `NOW` while it is."""
+    records: I32
+    copies: I32
+    """How many of the records are copies of what was alive in other pages."""

@@ -50,11 +50,11 @@ class Counted(Alive):
 
         Nothing has changed then.
         """
-        from wavedex.temporal.alive_kernels import EVENTS, NETS, ROW, SERIAL, count
+        from wavedex.temporal.alive_kernels import EVENTS, NETS, ROW, SERIAL, SHORT, count
 
         before = {name: values.copy() for name, values in self.arrays.items()}
 
-        progress = np.zeros(5, np.int64)
+        progress = np.zeros(SHORT + 1, np.int64)
         progress[SERIAL] = self._serial + 1
         touched = np.empty(len(ids), np.int32)
         events, nets = np.empty((len(ids), 3), np.int64), np.empty((len(ids), 2), np.int64)

@@ -52,6 +52,8 @@ class SetDefinition:
     """The types of ids, times and rows, if they were given."""
     counted: bool = kept(default=False)
     """Whether ids are counted, each of which may be there many times."""
+    fed_by: str = kept(default="")
+    """What feeds it, so that nobody else may; empty where anybody may."""
     read_from: str = field(default="", compare=False)
     """The checksum of the file that it was read from; empty where it was not read from one."""
 
@@ -64,6 +66,7 @@ class SetDefinition:
         columns: Columns | None,
         settings: Mapping[str, Any],
         counted: bool = False,
+        fed_by: str = "",
     ) -> SetDefinition:
         """The definition of a set that is to be. Raises BadDefinition."""
         found = cls(
@@ -73,6 +76,7 @@ class SetDefinition:
             page_records=page_records,
             schema=None if columns is None else columns.schema,
             counted=counted,
+            fed_by=fed_by,
         )
         found.make(has_pointers=True)
         return found

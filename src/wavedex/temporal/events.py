@@ -80,6 +80,11 @@ class Events:
     def __len__(self) -> int:
         return len(self.ids)
 
+    @property
+    def nbytes(self) -> int:
+        """About how many bytes they take on disk."""
+        return int((self.ids.nbytes + self.signs.nbytes + self.rows.nbytes) // 2)
+
     def take(self, places: I64, signs: Signs) -> Events:
         """Some of the ids at their times, with other signs, and without rows."""
         ids = self.ids.take(to_arrow(places))

@@ -19,6 +19,7 @@ import xxhash
 
 from wavedex.errors import (
     AlreadyExists,
+    CommitGone,
     ConcurrentWrite,
     Damaged,
     NotAnIndex,
@@ -29,6 +30,7 @@ from wavedex.files.contract import AnyFiles, FileRef, Output
 from wavedex.files.names import DATA, LOCK, LOG, SET
 from wavedex.log.outside import Outside
 from wavedex.rows.arrays import own_view, read_arrays, read_batch, write_arrays, write_batch
+from wavedex.rows.pieces import concat
 from wavedex.temporal.commit import Changed, SetCommit, set_journal
 from wavedex.temporal.definition import SetDefinition
 from wavedex.temporal.events import Columns, Events
@@ -36,10 +38,12 @@ from wavedex.temporal.state import State
 
 COMMITS_KEPT = 2
 """A commit stays until the one after the next, for whoever is opening it."""
-LOG_MIN = 65_536
-"""So many changes are taken in as a set is opened, before they become part of its base."""
-LOG_PART = 8
-"""The same for this part of all changes, where that is more."""
+LOG_MIN = 1 << 19
+"""Changes of up to so many bytes are taken in as a set is opened, before they go into its base."""
+LOG_PART = 4
+"""The same for this part of the bytes of the base, where that is more."""
+MERGED_MAX = 65_536
+"""Segments of fewer changes become part of later ones, so that there are few."""
 
 T = TypeVar("T")
 _BROKEN = (
@@ -105,6 +109,11 @@ class SetFolder:
         try:
             content = files.read(SET)
         except (FileNotFoundError, NotADirectoryError):
+            if files.exists(names.DEFINITION):
+                raise NotAnIndex(
+                    f"{path} is an index, and no set over time: open it with wavedex.open, and ask "
+                    "its history, if it keeps one."
+                ) from None
             raise NotAnIndex(
                 f"{path} is no set over time: it has no {SET}. Check the path, or create a set "
                 "there with TemporalSet.create."
@@ -120,8 +129,7 @@ class SetFolder:
         """
         while True:
             commit = self.journal.latest()
-            if commit.definition != self.definition.checksum:
-                raise Damaged(f"{SET} is not what it was when commit {commit.commit} was made")
+            self._check_definition(commit)
             try:
                 return self._load(commit, held)
             except FileNotFoundError as error:
@@ -130,6 +138,22 @@ class SetFolder:
                         f"commit {commit.commit} names a file that is gone ({error})"
                     ) from error
                 # A newer one has come, and its files were removed.
+
+    def load_commit(self, number: int) -> Loaded:
+        """The set as of a commit. Raises CommitGone where that is not kept, and Damaged."""
+        try:
+            commit = self.journal.read(number)
+            self._check_definition(commit)
+            return self._load(commit, None)
+        except FileNotFoundError as error:
+            raise CommitGone(
+                f"Commit {number} of {self.files.root} is not kept. There are "
+                f"{self.journal.commits()}."
+            ) from error
+
+    def _check_definition(self, commit: SetCommit) -> None:
+        if commit.definition != self.definition.checksum:
+            raise Damaged(f"{SET} is not what it was when commit {commit.commit} was made")
 
     def _load(self, commit: SetCommit, held: Loaded | None) -> Loaded:
         if held is not None and held.commit.commit == commit.commit:
@@ -211,13 +235,13 @@ class SetFolder:
                 )
             token = self._around.token()
             number = before.commit + 1
-            fresh = sum(map(len, pending))
-            logged = sum(each.changes for each in before.segments) + fresh
-            based = 0 if before.base is None else before.base.changes
+            fresh = sum(each.nbytes for each in pending)
+            logged = sum(each.file.bytes for each in before.segments) + fresh
+            based = 0 if before.base is None else before.base.file.bytes
             base, segments = before.base, before.segments
             if whole or logged > max(LOG_MIN, based // LOG_PART):
                 base, segments = self._write_base(state, number, token), ()
-            elif fresh:
+            elif pending:
                 segments = self._write_segment(before, state, pending, number, token)
             commit = before.next(
                 self._around.now().isoformat(),
@@ -262,13 +286,13 @@ class SetFolder:
         batches = [events.to_batch(state.instants) for events in pending]
         kept = [*before.segments]
         count = sum(batch.num_rows for batch in batches)
-        while kept and kept[-1].changes < 2 * count:
+        while kept and kept[-1].changes < min(2 * count, MERGED_MAX):
             earlier = self._events(kept.pop(), state.columns)
             batches.insert(0, earlier.to_batch(state.instants))
             count += len(earlier)
-        whole = pa.Table.from_batches(batches).combine_chunks()
+        whole = concat(batches)
         name = names.set_file(number, token, "changes")
-        ref = self.files.create(name, lambda sink: write_batch(sink, whole.to_batches()[0]))
+        ref = self.files.create(name, lambda sink: write_batch(sink, whole, "lz4"))
         self.files.sync(name)
         return (*kept, Changed(ref, count))
 

@@ -14,7 +14,7 @@ The size of a page is given in bytes, or in records as the paper counts it (Sect
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from wavedex.errors import BadDefinition
 
@@ -36,6 +36,8 @@ class Layout:
     """How many records a page has: B."""
     has_pointers: bool
     """Whether a record has a pointer."""
+    is_counted: bool = field(default=False, repr=False)
+    """Whether its size was given in records: then pages hold so many attributes, as the paper's."""
 
     @property
     def words(self) -> int:
@@ -56,6 +58,7 @@ def layout_of(page_bytes: int | None, page_records: int | None, has_pointers: bo
     >>> layout_of(None, 25, False).page_bytes
     464
     """
+    is_counted = page_records is not None
     if page_records is None:
         size = PAGE_BYTES if page_bytes is None else page_bytes
         record = 20 if has_pointers else 16
@@ -69,7 +72,7 @@ def layout_of(page_bytes: int | None, page_records: int | None, has_pointers: bo
         least = f"{RECORDS_MIN} records"
     if page_records < RECORDS_MIN:
         raise BadDefinition(f"A page has at least {least}. Give it more room.")
-    made = Layout(page_records, has_pointers)
+    made = Layout(page_records, has_pointers, is_counted)
     if made.page_bytes > PAGE_BYTES_MAX:
         raise BadDefinition(f"A page has up to {PAGE_BYTES_MAX:,} bytes. Give it less room.")
     return made

@@ -25,9 +25,9 @@ from wavedex.errors import BadDefinition, Damaged, ReadOnly, SetBroken, StreamOu
 from wavedex.log.outside import Outside
 from wavedex.rows.arrow import from_values
 from wavedex.temporal import warmup
-from wavedex.temporal.asking import Asking
 from wavedex.temporal.changes import I32, I64
 from wavedex.temporal.definition import SetDefinition
+from wavedex.temporal.description import Described
 from wavedex.temporal.events import Columns, Events, Names, columns_of, events_of, table_of
 from wavedex.temporal.folder import Loaded, SetFolder
 from wavedex.temporal.ids.catalogue import type_of_id
@@ -41,14 +41,16 @@ QUEUED_MAX = 4_096
 """Changes made one by one are handed to the method together, up to so many."""
 
 
-class TemporalSet(Asking):
+class TemporalSet(Described):
     """A set that changes, and all of its past. On disk, or in memory where it has no path.
 
     What it answers is as of the commit that it was opened at or refreshed to, and of the changes
     that were made through it. One writer at a time may commit, and many may read.
     """
 
-    def __init__(self, definition: SetDefinition, folder: SetFolder | None) -> None:
+    def __init__(
+        self, definition: SetDefinition, folder: SetFolder | None, commit: int | None = None
+    ) -> None:
         """Use `create` or `open`."""
         warmup.begin()
         self._definition, self._folder = definition, folder
@@ -60,11 +62,13 @@ class TemporalSet(Asking):
         self._marks: dict[str, int] = {}
         self._forgot: int | None = None
         self._broken = ""
-        self.fed_by = ""
-        """What feeds it, so that nobody else may."""
+        self.feeds = not definition.fed_by
+        """Whether it takes changes from here: what is fed by something else does not."""
         self._lock = threading.RLock()
         columns = definition.columns
-        if folder is not None:
+        if folder is not None and commit is not None:
+            self._see(folder.load_commit(commit))
+        elif folder is not None:
             self.refresh()
         elif columns is not None:
             self._state = definition.state(columns)
@@ -83,13 +87,14 @@ class TemporalSet(Asking):
         times: pa.DataType | None = None,
         rows: pa.Schema | None = None,
         counted: bool = False,
+        fed_by: str = "",
         surroundings: Outside | None = None,
         **settings: Any,
     ) -> Self:
         """An empty set at a path, or in memory.
 
         If `counted`, an id may be there many times: it is added as the first comes, and removed as
-        the last goes.
+        the last goes. What is `fed_by` something that is named so takes no changes from others.
 
         The first events say of which types ids, times and rows are, unless `ids` and `times` do.
         What else can be set is the method's: see `wavedex.temporal.methods`.
@@ -104,17 +109,26 @@ class TemporalSet(Asking):
         if ids is not None and times is not None:
             columns = Columns.of(ids, times, () if rows is None else [*rows])
         definition = SetDefinition.of(
-            method, page_bytes, page_records, columns, settings, bool(counted)
+            method, page_bytes, page_records, columns, settings, bool(counted), fed_by
         )
         if path is None:
             return cls(definition, None)
         return cls(definition, SetFolder.create(path, definition, surroundings or Outside()))
 
     @classmethod
-    def open(cls, path: str | os.PathLike[str], *, surroundings: Outside | None = None) -> Self:
-        """The set at a path, as of its newest commit. Raises NotAnIndex, NewerFormat, Damaged."""
+    def open(
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        commit: int | None = None,
+        surroundings: Outside | None = None,
+    ) -> Self:
+        """The set at a path, as of its newest commit, or of an earlier one that is still kept.
+
+        Raises NotAnIndex, NewerFormat, Damaged and CommitGone.
+        """
         folder = SetFolder.open(path, surroundings or Outside())
-        return cls(folder.definition, folder)
+        return cls(folder.definition, folder, commit)
 
     def refresh(self) -> int:
         """See what others have committed since. Returns the number of the newest commit.
@@ -127,11 +141,14 @@ class TemporalSet(Asking):
             untouched = not (self._pending or self._queue or self._broken)
             held, self._broken = self._held if untouched else None, "The last refresh failed."
             self._queue, self._queued, self._pending, self._marks = [], 0, [], {}
-            self._held = self._folder.load(held)
-            self._state = self._held.state
-            self._forgot = self._held.commit.horizon
+            number = self._see(self._folder.load(held))
             self._broken = ""
-            return self._held.commit.commit
+            return number
+
+    def _see(self, loaded: Loaded) -> int:
+        self._held, self._state = loaded, loaded.state
+        self._forgot = loaded.commit.horizon
+        return loaded.commit.commit
 
     # -- changing -----------------------------------------------------------------------------
 
@@ -349,17 +366,21 @@ class TemporalSet(Asking):
         both = (stored, self._ready())
         return [each for state in both if state is not None for each in state.findings()]
 
+    def save(self, path: str | os.PathLike[str], *, surroundings: Outside | None = None) -> int:
+        """Keep a set in memory at a path from now on. Commits. Raises AlreadyExists."""
+        with self._lock:
+            if self._folder is not None:
+                raise ReadOnly(f"The set is kept at {self.path} already.")
+            self._ready()
+            folder = SetFolder.create(path, self._definition, surroundings or Outside())
+            try:
+                self._folder, self._held = folder, folder.load()
+                return self._commit(whole=True)
+            except BaseException:
+                self._folder = self._held = None
+                raise
+
     # -- about itself -------------------------------------------------------------------------
-
-    @property
-    def path(self) -> str | None:
-        """Where it lies; None in memory."""
-        return None if self._folder is None else str(self._folder.files.root)
-
-    @property
-    def method(self) -> str:
-        """The method that keeps it."""
-        return self._definition.method
 
     @property
     def horizon(self) -> Any:
@@ -381,9 +402,9 @@ class TemporalSet(Asking):
         return self._state
 
     def _check_own(self) -> None:
-        if self.fed_by:
+        if not self.feeds:
             raise ReadOnly(
-                f"This history is fed by {self.fed_by}: change that instead. It can be asked, "
+                f"This set is fed by {self._definition.fed_by}: change that. It can be asked, "
                 "forgotten and compacted."
             )
 
@@ -391,7 +412,3 @@ class TemporalSet(Asking):
         if self._broken:
             again = "Call refresh()" if self._folder is not None else "Build it anew"
             raise SetBroken(f"{self._broken} What it holds is not whole. {again}.")
-
-    def __repr__(self) -> str:
-        where = "in memory" if self._folder is None else f"at {self.path}"
-        return f"<TemporalSet {self.method} {where}: {len(self):,} ids, {self.changes:,} changes>"

@@ -44,6 +44,13 @@ def rebuilt(state: State, kept: Bools, empty: State) -> State:
     return empty
 
 
+def sizes_of(spans: Lifespans, versions: int) -> I64:
+    """How many ids were there as of each version."""
+    added = np.bincount(spans.starts, minlength=versions)
+    removed = np.bincount(spans.ends[spans.ends != NOW], minlength=versions)
+    return np.cumsum(added - removed)
+
+
 def overlaps(
     kind: Ids, ids: pa.Array, starts: I64, ends: I64, others: pa.Array, first: I64, last: I64
 ) -> tuple[pa.Array, I64, I64]:

@@ -45,10 +45,11 @@ def demand_shape(shape: npt.NDArray[Any], like: I64, same: list[int], what: str)
     demand(fits and (shape[same] == like[same]).all(), f"{what} is not as the set was created")
 
 
-def demand_times(times: npt.NDArray[Any], known: Known) -> None:
-    """Raise Damaged where a page ended at a version that is not there."""
-    fits = (times == NOW) | ((times >= 0) & (times < known.versions))
-    demand(fits.all(), "a page ended at a time that is not there")
+def demand_times(starts: I32, ends: I32, known: Known) -> None:
+    """Raise Damaged where pages begin or end at versions that are not there."""
+    fits = (ends == NOW) | ((ends >= 0) & (ends < known.versions))
+    is_begun = are_in(starts, 0, known.versions)
+    demand(is_begun and fits.all(), "a page begins or ends at a time that is not there")
 
 
 def demand_own(pages: Any, buckets: Any, owner: Any, what: str) -> None:

@@ -22,7 +22,7 @@ from wavedex.temporal.ids.catalogue import ids_of
 from wavedex.temporal.instants import Instants
 from wavedex.temporal.methods.contract import Method, are_alive
 from wavedex.temporal.rows import CarriedRows
-from wavedex.temporal.soundness import Known, bounded
+from wavedex.temporal.soundness import Known, bounded, demand
 
 EVENTS_MAX = 2**31 - 2
 """There are at most as many changes, times and rows: they are numbered with 32 bits."""
@@ -72,6 +72,8 @@ class State:
 
         COST: looks at headers, and at times of records. No loop over pages.
         """
+        is_told = (self.changes > 0) == (len(self.instants) > 0)
+        demand(is_told and self.changes >= 0, "it has no times of its changes")
         for part in (self.ids, self.instants, self.rows):
             part.check()
         self.method.check(Known(len(self.instants), self.rows.count, self.alive.is_alive))

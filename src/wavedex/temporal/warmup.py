@@ -40,6 +40,7 @@ def _use_all() -> None:
 
 def _use(method: str, carries: bool, settings: dict[str, Any]) -> None:
     from wavedex.temporal.members import TemporalSet
+    from wavedex.temporal.methods.persistent import ORDERED_MIN
 
     for texts in (False, True):
         found = TemporalSet.create(method=method, page_records=8, **settings)
@@ -57,6 +58,7 @@ def _use(method: str, carries: bool, settings: dict[str, Any]) -> None:
         some = [*dict.fromkeys(ids)]
         found.contains(some[0], 5)
         found.contains_many(some, [5] * len(some))
+        found.contains_many((some * ORDERED_MIN)[:ORDERED_MIN], [5])
         found.contains_during(some[0], 5, 50)
         found.snapshot(5)
         found.range(some[0], some[-1], 5)

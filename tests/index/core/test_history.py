@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime as dt
 import random
 import shutil
 from typing import Any
@@ -16,8 +17,11 @@ from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.below import FilesBelow
 from wavedex.files.contract import AnyFiles
 from wavedex.files.local import Files
+from wavedex.files.names import LOG
+from wavedex.files.wrapped import WrappedFiles
 from wavedex.log.manifest import Log
 from wavedex.plan import SCHEMES
+from wavedex.temporal import TemporalSet
 from wavedex.testing.crashes import DISKS, LocalWalk
 
 ROWS = pa.schema([("k", pa.string()), ("t", pa.int64()), ("v", pa.int64())])
@@ -74,7 +78,7 @@ def test_whatever_happens_to_a_wave(tmp_path, seed):
     rng = random.Random(seed)
     index = make(tmp_path / "a", keep_commits=500, window=6, indexes=3)
     slot = 0
-    for _ in range(40):
+    for turn in range(40):
         what = rng.choice("aaaaaalmevo")
         if what == "a":
             slot += rng.choice([1, 1, 1, 2, 4])
@@ -91,8 +95,9 @@ def test_whatever_happens_to_a_wave(tmp_path, seed):
             gone = f"k{rng.randrange(15)}"
             index.erase([gone])
             assert index.history.lifespans(gone).num_rows == 0
-        if slot:
+        if slot and (turn % 6 == 0 or what == "e"):
             check(index)
+    check(index)
     assert len(index.history.lifespans()) > 25
 
 
@@ -113,7 +118,9 @@ def test_history_is_that_of_every_commit_of_lives(tmp_path, method):
         if now % 10 == 0 and rows:
             index.retract(now, pa.Table.from_pylist(rows[:1], LIVES))
             spans.remove(rows[0])
-        check(index)
+        if now % 18 == 0:
+            check(index)
+    check(index)
     history = index.history
     # Between refreshes, too: a row goes at its own end.
     for time in range(20, 40):
@@ -135,7 +142,7 @@ def test_history_of_counted_windows(tmp_path):
         rows = [{"k": (position + each) % 5, "b": now, "n": position + each} for each in range(3)]
         position += 3
         index.update(now, pa.Table.from_pylist(rows, COUNTED), arrived={"n": position})
-        check(index)
+    check(index)
 
 
 def test_keys_of_several_columns_and_of_dates(tmp_path):
@@ -195,6 +202,9 @@ def test_only_the_index_feeds_its_history(tmp_path):
     ):
         with pytest.raises(errors.ReadOnly, match="is fed by"):
             change()
+    alone = TemporalSet.open(tmp_path / "a" / "history")
+    with pytest.raises(errors.ReadOnly, match="is fed by"):
+        alone.add("x", 99)
 
 
 def test_a_history_may_be_forgotten_while_it_goes_on(tmp_path):
@@ -283,7 +293,7 @@ def test_rows_as_of_a_past_time(tmp_path):
     index = make(tmp_path / "a", keep_commits=9)
     for slot in range(20):
         index.append(rows_of(slot))
-    for time in range(10, 205):
+    for time in range(13, 205, 4):
         slots = range(max(0, time // 10 - 4), time // 10)
         window = pa.concat_tables([rows_of(slot) for slot in slots])
         for key in ("k1", "k2"):
@@ -317,10 +327,30 @@ def test_rows_of_lives_as_of_a_past_time(tmp_path):
         new = [{"k": 1, "b": now, "e": now + rng.randrange(1, 15)} for _ in range(2)]
         index.update(now, pa.Table.from_pylist(new, LIVES))
         rows += new
-    for time in range(4, 38):
+    for time in range(4, 38, 3):
         expected = [each for each in rows if each["b"] <= time < each["e"]]
         found = index.probe(1, as_of=time).to_pylist()
         assert sorted(found, key=str) == sorted(expected, key=str), time
+
+
+def test_dates_and_local_times_as_of_which_rows_are_asked_for(tmp_path):
+    schema = pa.schema([("k", pa.int64()), ("t", pa.timestamp("us", "UTC"))])
+    index = wx.WaveIndex.create(
+        tmp_path / "a", schema, key="k", time="t", window=3, zone="Europe/Berlin",
+        keep_commits=50, history="pph-s",
+    )  # fmt: skip
+    for day in range(1, 8):
+        noon = dt.datetime(2026, 1, day, 12, tzinfo=dt.UTC)
+        index.append(pa.table({"k": [1, day], "t": [noon, noon]}, schema))
+    assert index.probe(2, as_of="2026-01-02").num_rows == 0  # Its slot is over at midnight.
+    for told in ("2026-01-03", dt.date(2026, 1, 3), "2026-01-03T00:00", "2026-01-02T23:00Z"):
+        assert index.probe(2, as_of=told).num_rows == 1
+    assert index.probe(2, as_of="2026-01-02T23:59:59").num_rows == 0
+    assert index.probe(2, as_of=dt.datetime(2026, 1, 6, tzinfo=dt.UTC)).num_rows == 0
+    assert index.probe(1, as_of="2026-01-09").num_rows == 3
+    for bad in (5, "soon", 1.5):
+        with pytest.raises(errors.BadTime):
+            index.probe(1, as_of=bad)
 
 
 def test_a_folder_of_files_is_a_root_of_its_own(tmp_path):
@@ -334,3 +364,44 @@ def test_a_folder_of_files_is_a_root_of_its_own(tmp_path):
     with below.lock("lock"):
         assert below.remove_unpinned("a")
     below.sync_folder("..")
+
+
+class Overtaken(WrappedFiles):
+    """Files of a reader: something happens after it has read the history and before the log."""
+
+    def __init__(self, files: AnyFiles, happen: Any) -> None:
+        super().__init__(files)
+        self._happen, self._has_read = happen, False
+
+    def read(self, name: str) -> bytes:
+        self._has_read = self._has_read or name.startswith("history/")
+        return super().read(name)
+
+    def list(self, folder: str) -> list[str]:
+        if folder == LOG and self._has_read:
+            self._happen()
+        return super().list(folder)
+
+
+def test_a_reader_that_is_overtaken_by_a_writer_looks_again(tmp_path):
+    path, history = tmp_path / "a.wx", tmp_path / "a.wx" / "history"
+    writer = make(path)
+    writer.append(rows_of(1))
+    shutil.copytree(history, tmp_path / "before")
+    for slot in range(2, 9):
+        writer.append(rows_of(slot))
+    shutil.copytree(history, tmp_path / "after")
+
+    def be(name: str) -> None:
+        shutil.rmtree(history)
+        shutil.copytree(tmp_path / name, history)
+
+    for name, around in (("after", lambda: be("after")), ("before", lambda: None)):
+        be("before")
+        files = Overtaken(Files(path), around)
+        reader = wx.open(path, surroundings=wx.Surroundings(files=lambda _, files=files: files))
+        if name == "after":
+            check(reader)
+        else:
+            with pytest.raises(errors.CommitGone, match="keep_history"):
+                reader.history.snapshot(20)

@@ -196,7 +196,19 @@ READING = {
 }
 HELD = READING | {
     *("append", "close", "commit", "commits", "create", "describe", "erase", "feed", "follow"),
-    *("followers", "migrate", "open", "path", "prepare", "schema", "snapshot", "vacuum", "verify"),
+    *(
+        "followers",
+        "history",
+        "keep_history",
+        "migrate",
+        "open",
+        "path",
+        "prepare",
+        "schema",
+        "snapshot",
+        "vacuum",
+        "verify",
+    ),
 }
 
 

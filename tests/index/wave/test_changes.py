@@ -17,6 +17,7 @@ from kit.stream_oracle import EVERY, SCHEMA, StreamOracle, bag, rows, table
 from kit.stream_walk import Walk
 from wavedex.engine.techniques import TECHNIQUES
 from wavedex.files.local import Files
+from wavedex.index.core.changes import ChangeFeed
 from wavedex.log.manifest import Log, Manifest
 
 WINDOW, MAX_GAP, STEPS = 4, 5, 18
@@ -119,6 +120,28 @@ def test_a_change_has_the_columns_of_the_schema_its_sign_and_its_commit(tmp_path
     assert entries(index, None, commits[100]) == [(100, 1)]
     assert set(index.changes(None).read_all()["_commit"].to_pylist()) == {last}
     assert entries(index, last) == entries(index, last, last) == []
+
+
+@pytest.mark.parametrize(
+    ("update", "store"),
+    [*((each, "arrow") for each in TECHNIQUES), ("packed-shadow", "parquet"), ("runs", "parquet")],
+)
+def test_some_columns_of_changes_are_those_of_all(tmp_path, update, store):
+    index = make(tmp_path / "x", update=update, shards=2, format=store)
+    for slot in (10, 11, 12, 13, 14, 16):
+        index.append(rows(*range(slot * EVERY, slot * EVERY + 6)))
+    index.amend(rows(143, 143, 161))
+    feed = index.change_feed
+    for since in (None, 0):
+        steps = feed.find(since, newest(index))
+        whole = pa.Table.from_batches(feed.read(steps), feed.schema)
+        for names in (["k"], ["v"], ["t"]):
+            some = ChangeFeed(
+                Files(index.path), index._definition, index.changes_kind, columns=names
+            )
+            assert some.schema.names == [*names, "_change", "_at", "_commit"]
+            found = pa.Table.from_batches(some.read(steps), some.schema)
+            assert found.equals(whole.select(some.schema.names))
 
 
 @pytest.mark.slow

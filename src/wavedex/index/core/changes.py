@@ -82,10 +82,12 @@ class Changes(Protocol[D_contra]):
         after: Manifest,
         shard: int,
         open_part: Open,
+        columns: Sequence[str] | None = None,
     ) -> Iterable[Moved]:
         """What came and what went in one shard.
 
-        `before` is None for an empty index. Raises FileNotFoundError where files are gone, Damaged.
+        `before` is None for an empty index. Rows may have no more than the `columns` that are asked
+        for, in the order of the schema. Raises FileNotFoundError where files are gone, Damaged.
         """
 
 
@@ -128,7 +130,7 @@ class ChangeFeed(Generic[D]):
         self._files = files
         self._definition = definition
         self._changes = changes
-        self._schema = change_schema(definition, columns)
+        self._schema, self._columns = change_schema(definition, columns), columns
         self._open = open_shard if checked is None else checked.open
         self._log = Log(files)
         self._read_commit = lru_cache(MANIFESTS_KNOWN)(self._log.read)
@@ -256,7 +258,7 @@ class ChangeFeed(Generic[D]):
 
             def read(shard: int) -> list[Moved]:
                 found = self._changes.read(
-                    self._files, self._definition, before, after, shard, self._open
+                    self._files, self._definition, before, after, shard, self._open, self._columns
                 )
                 return [each for each in found if each.rows.num_rows]
 
@@ -375,8 +377,7 @@ def _in_order(
     signs[:gone] = -1
     threads = THREADS if len(at) > ROWS_MANY else 1
     gather: list[Callable[[], Any]] = [
-        partial(_gathered, pieces, definition.schema.get_field_index(field.name), field.type)
-        for field in [*schema][:-3]
+        partial(_gathered, pieces, field.name, field.type) for field in [*schema][:-3]
     ]
     order, *columns = run_together([lambda: _order_of(at), *gather], threads)
     happened = [to_arrow(signs), from_ordinals(at, time_type(definition))]
@@ -396,9 +397,9 @@ def _order_of(at: Ordinals) -> pa.Array | None:
     return to_arrow(stable_order(at).astype(np.uint32))
 
 
-def _gathered(pieces: Sequence[Piece], place: int, kind: pa.DataType) -> pa.Array:
+def _gathered(pieces: Sequence[Piece], name: str, kind: pa.DataType) -> pa.Array:
     """A column of several pieces in one, from front to back."""
-    chunks = [piece.column(place) for piece in pieces]
+    chunks = [piece.column(piece.batch.schema.get_field_index(name)) for piece in pieces]
     if len({chunk.type for chunk in chunks}) > 1:
         chunks = [chunk if chunk.type == kind else chunk.cast(kind) for chunk in chunks]
     return pa.concat_arrays(pa.chunked_array(chunks).unify_dictionaries().chunks)

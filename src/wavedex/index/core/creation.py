@@ -25,7 +25,7 @@ from wavedex.errors import (
 )
 from wavedex.files import names
 from wavedex.files.contract import AnyFiles
-from wavedex.files.names import DATA, DEFINITION, LOCK, LOG
+from wavedex.files.names import DATA, DEFINITION, LOCK, LOG, SET
 from wavedex.files.spread import SpreadFiles
 from wavedex.index.core.definition import Definition, read_definition
 from wavedex.index.core.delivery import Offer, offer_of
@@ -146,6 +146,11 @@ def open_at(
     try:
         content = files.read(DEFINITION)
     except (FileNotFoundError, NotADirectoryError):
+        if files.exists(SET):
+            raise NotAnIndex(
+                f"{path} is a set over time, and no index. Open it with TemporalSet.open of "
+                "wavedex.temporal, or ask it with `wavedex temporal`."
+            ) from None
         raise NotAnIndex(
             f"{path} is no index: it has no {DEFINITION}. Check the path, or create an index there "
             "with WaveIndex.create or LifetimeIndex.create."

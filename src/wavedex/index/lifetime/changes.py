@@ -14,7 +14,7 @@ of the commit before it and its own is found by spans of time:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 import pyarrow as pa
@@ -73,6 +73,7 @@ class LifeChanges:
         after: Manifest,
         shard: int,
         open_part: Open,
+        columns: Sequence[str] | None = None,
     ) -> Iterator[Moved]:
         def opened(part: Part | None) -> Shard | None:
             return None if part is None else open_part(files, definition.spec, part)

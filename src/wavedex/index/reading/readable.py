@@ -101,8 +101,9 @@ class Readable(ABC):
         """The entries of one key (IndexProbe, and TimedIndexProbe with `since` or `until`).
 
         With `as_of`, and `columns` at most beside it, those that an index had at a past time, from
-        the commits that are kept. Raises RowsGone where only its `history` still tells whether the
-        key was there, and CommitGone where nothing does.
+        the commits that are kept; a date is the end of its day. Raises RowsGone where only its
+        `history` still tells whether the key was there, and CommitGone where nothing does.
+
         COST: one look-up and one slice for each part that can have an answer.
         """
         if as_of is not None:

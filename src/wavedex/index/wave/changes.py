@@ -12,7 +12,7 @@ slot that was there.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +27,7 @@ from wavedex.rows.arrow import to_arrow
 from wavedex.rows.entries import one_batch
 from wavedex.rows.matching import match_rows
 from wavedex.rows.pieces import Piece
-from wavedex.slots import Ordinals, distinct
+from wavedex.slots import Ordinals, distinct, ordinals
 from wavedex.slots.contract import ORDINAL_MAX
 from wavedex.store.package import Open
 from wavedex.store.part import Part, Slots
@@ -71,17 +71,26 @@ class WaveChanges:
         after: Manifest,
         shard: int,
         open_part: Open,
+        columns: Sequence[str] | None = None,
     ) -> Iterator[Moved]:
         compared = _compare(definition, before, after, shard)
-        entered = _read(files, definition, compared.entered, open_part)
-        left = _read(files, definition, compared.left, open_part)
-        if _slots(compared.entered) & _slots(compared.left):
+        slots = _slots(compared.left), _slots(compared.entered)
+        # What stands in both can only be told by all columns.
+        is_shared = bool(slots[0] & slots[1])
+        times = [definition.spec.order] if max(map(len, slots)) > 1 else []
+        wanted = None if columns is None or is_shared else [*columns, *times]
+        left, entered = (
+            _read(files, definition, parts, open_part, wanted)
+            for parts in (compared.left, compared.entered)
+        )
+        if is_shared:
             entered, left = _without_common(entered, left)
         seen = NO_SLOTS if before is None else window_of(definition, before)
         width, stays = width_at(definition, after), window_of(definition, after)
-        for rows, sign, later in ((left, -1, width), (entered, 1, 0)):
+        for rows, sign, shown, later in ((left, -1, slots[0], width), (entered, 1, slots[1], 0)):
             for batch in rows.to_batches():
-                yield Moved(Piece(batch), sign, _instants(definition, batch, seen, later, stays))
+                at = _instants(definition, batch, shown, seen, later, stays)
+                yield Moved(Piece(batch), sign, at)
 
 
 def _compare(
@@ -103,16 +112,25 @@ def _compare(
 
 
 def _instants(
-    definition: WaveDefinition, rows: pa.RecordBatch, seen: Slots, later: int, stays: Slots
+    definition: WaveDefinition,
+    rows: pa.RecordBatch,
+    shown: Slots,
+    seen: Slots,
+    later: int,
+    stays: Slots,
 ) -> Ordinals:
-    """When rows came, or left so many slots `later`: not before the slots that were seen then.
+    """When rows of the slots `shown` came, or left so many slots `later`.
 
-    Rows that leave a slot that stays were erased, with the newest slot that was seen.
+    That is not before the slots that were seen then. Rows that leave a slot that stays were erased,
+    with the newest slot that was seen.
     """
-    slotting, spec = definition.slotting, definition.spec
+    slotting = definition.slotting
     if not rows.num_rows:
         return np.zeros(0, np.int64)
-    slots, places = distinct(slotting.slots_of(spec.ordinals(rows)))
+    if len(shown) == 1:
+        slots, places = np.array([*shown]), np.zeros(rows.num_rows, np.int64)
+    else:
+        slots, places = distinct(slotting.slots_of(ordinals(rows.column(definition.spec.order))))
     first = last_of(slots_of(seen)) if seen else None
 
     def turn(slot: int) -> int:
@@ -145,13 +163,22 @@ def _slots(parts: Iterable[Part]) -> Slots:
 
 
 def _read(
-    files: AnyFiles, definition: WaveDefinition, parts: Iterable[Part], open_part: Open
+    files: AnyFiles,
+    definition: WaveDefinition,
+    parts: Iterable[Part],
+    open_part: Open,
+    columns: Sequence[str] | None,
 ) -> pa.Table:
-    batches = []
+    """The rows that parts show, with all columns or some."""
+    schema = definition.spec.schema
+    names = schema.names if columns is None else [name for name in schema.names if name in columns]
+    batches: list[pa.RecordBatch] = []
     for part in parts:
         opened = open_part(files, definition.spec, part)
-        batches += [opened.scan(w) for w in part.ranges(part.shown, definition.slotting)]
-    return pa.Table.from_batches(batches, definition.spec.schema).unify_dictionaries()
+        for within in part.ranges(part.shown, definition.slotting):
+            batches += [opened.scan(within)] if columns is None else opened.stream(within, names)
+    fields = [schema.field(name) for name in names]
+    return pa.Table.from_batches(batches, pa.schema(fields)).unify_dictionaries()
 
 
 def _without_common(one: pa.Table, other: pa.Table) -> tuple[pa.Table, pa.Table]:

@@ -22,8 +22,8 @@ import numpy as np
 from wavedex.online.indexes.contract import I32, I64, NULL_NODE, Bools, SetIndex, plain
 from wavedex.online.steps import ANSWER, COUNT, PURGE, SEARCH
 
-_FILLED_MOST = 2
-"""The table has at least so many places a node."""
+_PLACES_A_NODE = 4
+"""The table has at least so many: with two a third of all searches look at a second place."""
 _SHARE = 8
 """Where more than one in so many values go at once, a new table is made sooner."""
 
@@ -192,6 +192,6 @@ class CountIndex(SetIndex):
 
     def _new_table(self) -> None:
         """Make a table that has room for all nodes there may be."""
-        bits = (self.room * _FILLED_MOST - 1).bit_length()
+        bits = (self.room * _PLACES_A_NODE - 1).bit_length()
         self._table: I32 = np.zeros(1 << bits, np.int32)
         self._kernels.fill_table(self._used(), self._table, self.keys)

@@ -166,10 +166,13 @@ def merge_order(order: I32, added: I32, merged: I32, node_keys: I64) -> None:
 
 @kernel
 def counts_in_order(order: I32, counts: I64, amounts: I64) -> int:
-    """The counts of nodes in an order. Returns how many are zero."""
+    """The counts of nodes in an order. Returns how many are zero.
+
+    A position without a sign is not looked at for being negative, so that several are read at once.
+    """
     zeros = 0
     for k in range(len(order)):
-        amount = counts[order[k]]
+        amount = counts[np.uint32(order[k])]
         amounts[k] = amount
         zeros += amount == 0
     return zeros

@@ -33,6 +33,8 @@ class Split:
     def check(self) -> None:
         """Raise BadDefinition where it cannot be."""
         parts = self.parts
+        if not isinstance(self.kind, str):
+            raise BadDefinition(f"Split({self.kind!r}): give the name of an index.")
         if self.kind == "group":
             raise BadDefinition("An index of groups is small: it is not split.")
         if not isinstance(parts, int) or isinstance(parts, bool) or not 2 <= parts <= 1_000:

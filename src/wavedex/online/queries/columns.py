@@ -7,6 +7,7 @@ compared with others of the same call only.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -14,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.types as pt
 
-from wavedex.errors import BadDefinition
+from wavedex.errors import BadDefinition, BadQuery
 from wavedex.online.attributes import ListAttribute
 from wavedex.online.indexes.contract import I64, NULL_NODE, Bools, SetIndex
 from wavedex.online.rings.contract import Ring
@@ -60,6 +61,17 @@ class Access:
     def values(self) -> Values:
         """How its values become numbers."""
         return self.attribute.domain.values
+
+
+def named(columns: object) -> tuple[str, ...] | None:
+    """The columns that an answer is to have; None for all. Raises BadQuery."""
+    if columns is None:
+        return None
+    if isinstance(columns, Iterable) and not isinstance(columns, str | bytes):
+        found = tuple(columns)
+        if all(isinstance(name, str) for name in found):
+            return found
+    raise BadQuery(f"columns={columns!r}: give the names of columns, such as ['src'].")
 
 
 def access(window: Window, name: str) -> Access | None:

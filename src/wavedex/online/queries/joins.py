@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from wavedex.errors import BadQuery
 from wavedex.online.indexes.contract import NO_NODE
-from wavedex.online.queries.columns import newest_rows, ring_would
+from wavedex.online.queries.columns import named, newest_rows, ring_would
 from wavedex.online.queries.kept_joins import KeptJoin
 from wavedex.online.queries.pairing import Pairing, Side, Span, far_nodes, matched
 from wavedex.online.queries.query import Explanation, Query
@@ -29,9 +30,14 @@ class _Joined(Query):
     other_on: str | None
     columns: Sequence[str] | None
 
+    def others(self) -> tuple[Window, ...]:
+        return (self.other,)
+
     def _freeze(self) -> None:
-        if self.columns is not None:
-            object.__setattr__(self, "columns", tuple(self.columns))
+        for name in (self.on, self.other_on):
+            if not isinstance(name, str | None):
+                raise BadQuery(f"on={name!r}: give the name of a column.")
+        object.__setattr__(self, "columns", named(self.columns))
 
     def _pairing(self, window: Window) -> Pairing:
         return Pairing(window, self.other, self.on, self.other_on, self.columns)

@@ -83,6 +83,7 @@ class KeptJoin:
     ) -> None:
         """Join what can be seen, and follow both windows. Raises BadDefinition, MissingColumn."""
         self._pairing = Pairing(window, other, on, other_on, columns)
+        window.turn.tie(other.turn)  # Either reads what the other has as it slides.
         self._pieces: tuple[deque[Piece], deque[Piece]] = (deque(), deque())
         for basic in window.basics():
             self._add(0, basic)

@@ -22,6 +22,7 @@ from wavedex.online.queries.columns import (
     check_ordered,
     is_text,
     keys_of_rows,
+    named,
     plain_text,
     ring_would,
 )
@@ -45,8 +46,7 @@ class _Rows(Query):
     mode = 4
 
     def _freeze(self) -> None:
-        if self.columns is not None:
-            object.__setattr__(self, "columns", tuple(self.columns))
+        object.__setattr__(self, "columns", named(self.columns))
 
     def answer(self, window: Window) -> pa.RecordBatch:
         return window.contents.take(self._rows(window), self._names(window))

@@ -27,6 +27,7 @@ from wavedex.online.queries.columns import (
     keys_of,
     keys_of_rows,
     known_keys,
+    named,
     plain_text,
 )
 from wavedex.rows.arrow import to_numpy
@@ -100,7 +101,8 @@ class Pairing:
             while given in places:
                 given += RIGHT
             places[given] = 1, name
-        chosen = [*places] if columns is None else [*columns]
+        given_names = named(columns)
+        chosen = [*places] if given_names is None else [*given_names]
         for name in chosen:
             if name not in places:
                 raise MissingColumn(f"The join has no column {name!r}. It has {', '.join(places)}.")

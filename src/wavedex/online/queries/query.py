@@ -88,6 +88,10 @@ class Query(ABC):
         """Have the window keep what makes the next answers cheap. Returns what ends it."""
         return lambda: None
 
+    def others(self) -> tuple[Window, ...]:
+        """The windows that it looks at besides the one that is asked."""
+        return ()
+
     def for_subscriber(self) -> Query:
         """The query as a subscriber of its own asks it."""
         return self

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
+from wavedex.errors import BadQuery
 from wavedex.online.pace import TimePace
-from wavedex.online.queries.columns import newest_rows
+from wavedex.online.queries.columns import named, newest_rows
 from wavedex.online.queries.query import Explanation, Query
 from wavedex.slots.timed import Timed
 
@@ -35,8 +36,9 @@ class Select(Query):
     incremental = "yes"
 
     def __post_init__(self) -> None:
-        if self.columns is not None:
-            object.__setattr__(self, "columns", tuple(self.columns))
+        if not isinstance(self.where, str):
+            raise BadQuery(f"where={self.where!r}: give a condition in SQL, such as 'bytes > 100'.")
+        object.__setattr__(self, "columns", named(self.columns))
 
     def answer(self, window: Window) -> pa.RecordBatch:
         contents = window.contents

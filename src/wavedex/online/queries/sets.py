@@ -53,6 +53,9 @@ class _Sets(Query):
     def chosen(self, first: Any, second: Any) -> Any:
         """Whether values are in the answer that are so often in the first window and the second."""
 
+    def others(self) -> tuple[Window, ...]:
+        return (self.other,)
+
     @property
     def theirs(self) -> str:
         """The attribute of the other window."""

@@ -35,11 +35,13 @@ class GroupStorage(AggrStorage):
         if not isinstance(self.index, GroupIndex):
             super()._count(newest, oldest)
             return
+        from wavedex.online.group_kernels import merge_changes
+
         comes, goes = newest or _NONE, oldest or _NONE
-        self.steps[STORE] += len(comes.keys) + len(goes.keys)
-        groups, places = np.unique(np.concatenate([comes.keys, goes.keys]), return_inverse=True)
-        amounts = np.zeros(len(groups), np.int64)
-        np.add.at(amounts, places, np.concatenate([comes.counts, -goes.counts]))
-        changes = np.flatnonzero(amounts)
-        self.index.merge(groups[changes], amounts[changes], self.side)
+        most = len(comes.keys) + len(goes.keys)
+        self.steps[STORE] += most
+        groups, amounts = np.empty(most, np.int64), np.empty(most, np.int64)
+        pieces = comes.keys, comes.counts, goes.keys, goes.counts
+        changed = merge_changes(*pieces, groups, amounts)
+        self.index.merge(groups[:changed], amounts[:changed], self.side)
         self._count_nulls(comes.nulls - goes.nulls)

@@ -25,6 +25,13 @@ Options for writing:
 - a stream: `delay` of the watermark, `dead_letters`, `takeover`, and `stream`, a name to use in
   place of the id that stands in the checkpoint. The first two are for wave indexes.
 
+At the path of a set over time there are other options:
+
+- for reading: `at`, the time as of which the set is wanted, and `columns`. Without a time all
+  lifespans are read.
+- for writing, in batch and as a stream: `oid`, `time` and `op`, what these columns of the events
+  are called, and `stream` as above.
+
 Any other is refused. A frame stays at the commit that was the newest when it was loaded. Load
 another to see what has come since, or use `wavedex.spark.view`.
 """
@@ -43,6 +50,7 @@ from pyspark.sql.types import StructType
 
 from wavedex.errors import BadDefinition
 from wavedex.files.address import files_at
+from wavedex.files.names import SET
 from wavedex.index.kinds import find_kind
 from wavedex.index.opening import open_index
 from wavedex.spark.held_commit import HeldCommit, hold_newest
@@ -50,9 +58,12 @@ from wavedex.spark.source.changes import ChangeReader, ChangeStream
 from wavedex.spark.source.options import (
     CHANGES,
     FEEDING,
+    FEEDING_SET,
     FOLLOWING,
     READING,
+    READING_SET,
     WRITING,
+    WRITING_SET,
     check_known,
     read_commit,
     read_flag,
@@ -60,9 +71,13 @@ from wavedex.spark.source.options import (
     read_shorten,
 )
 from wavedex.spark.source.reader import Wanted, WindowReader
+from wavedex.spark.source.set_reader import SetReader, answer_schema, hold_set
+from wavedex.spark.source.set_writer import SetStreamWriter, SetWriter
 from wavedex.spark.source.writer import StreamWriter, WindowWriter, kind_at
 from wavedex.spark.types import spark_schema
 from wavedex.store.databases.server_address import trust_server
+
+_SETS = "a set over time"
 
 
 class WavedexSource(DataSource):
@@ -95,6 +110,10 @@ class WavedexSource(DataSource):
 
     def schema(self) -> StructType:
         """The columns that are asked for."""
+        if self._is_set:
+            self._check(READING_SET, what=f"reading {_SETS}")
+            known, self._held = hold_set(self.path)
+            return spark_schema(answer_schema(known, self.options.get("at"), self._columns()))
         if self._says("changes"):
             self._check(CHANGES, FOLLOWING, what="reading changes")
             return spark_schema(open_index(self.path).change_feed.schema)
@@ -109,7 +128,10 @@ class WavedexSource(DataSource):
         return spark_schema(schema)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Reads the window, or what changed in it."""
+        """Reads the window, or what changed in it, or a set over time."""
+        if self._is_set:
+            self._check(READING_SET, what=f"reading {_SETS}")
+            return SetReader(self.path, schema, self.options.get("at"), self._held)
         if self._says("changes"):
             self._check(CHANGES, what="reading changes")
             ends = (read_commit(self.options, f"{end}_commit") for end in ("since", "until"))
@@ -132,6 +154,8 @@ class WavedexSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
         """Follows what comes and goes."""
+        if self._is_set:
+            raise BadDefinition(f"There is no stream from {_SETS}. Read it in batch.")
         if not self._says("changes"):
             raise BadDefinition(
                 "A stream from an index is the feed of its changes, with the columns _change, "
@@ -144,6 +168,9 @@ class WavedexSource(DataSource):
     def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
         """Appends a batch."""
         _check_mode(overwrite)
+        if self._is_set:
+            self._check(WRITING_SET, what=f"writing to {_SETS}")
+            return SetWriter(self.path, schema, dict(self.options))
         self._check_writing(WRITING)
         return WindowWriter(self.path, schema, dict(self.options))
 
@@ -152,8 +179,16 @@ class WavedexSource(DataSource):
     ) -> DataSourceStreamWriter:
         """Takes a stream, batch by batch."""
         _check_mode(overwrite)
+        if self._is_set:
+            self._check(FEEDING_SET, what=f"writing to {_SETS}")
+            return SetStreamWriter(self.path, schema, dict(self.options))
         self._check_writing(FEEDING)
         return StreamWriter(self.path, schema, dict(self.options), self._says("takeover"))
+
+    @property
+    def _is_set(self) -> bool:
+        """Whether a set over time is at the path, and no index."""
+        return bool(self.options.get("path")) and files_at(self.path).exists(SET)
 
     def _check(self, *known: tuple[str, ...], what: str) -> None:
         check_known(self.options, *known, what=what)
@@ -174,6 +209,6 @@ class WavedexSource(DataSource):
 def _check_mode(overwrite: bool) -> None:
     if overwrite:
         raise BadDefinition(
-            "An index is only appended to; what is old leaves by itself. Use mode('append') in "
-            "batch and outputMode('append') in a stream."
+            "An index is only appended to; what is old leaves by itself. So is a set over time. "
+            "Use mode('append') in batch and outputMode('append') in a stream."
         )

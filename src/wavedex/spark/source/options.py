@@ -58,6 +58,12 @@ FEEDING = (
     "queryname",
 )
 """For a stream, beside the same, and what Spark itself is told of it."""
+READING_SET = ("path", "at", "columns")
+"""For a set over time."""
+WRITING_SET = ("path", "oid", "time", "op")
+"""For a batch of events into a set over time."""
+FEEDING_SET = (*WRITING_SET, "stream", "checkpointlocation", "queryname")
+"""For a stream of events into a set over time, and what Spark itself is told of it."""
 _CATALOG_OF_SPARK = {"provider", "location"}
 """What Spark adds where a table is made in its catalog."""
 

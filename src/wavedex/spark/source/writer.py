@@ -201,7 +201,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self, path: str, schema: StructType, options: Mapping[str, str], takeover: bool
     ) -> None:
         named = {name.lower(): value for name, value in options.items()}
-        self.stream = named.get("stream") or _query_id(named.get("checkpointlocation", ""))
+        self.stream = named.get("stream") or query_id(named.get("checkpointlocation", ""))
         self.delay = named.get("delay")
         self.dead_letters = named.get("dead_letters")
         self.takeover = takeover
@@ -231,7 +231,7 @@ class StreamWriter(DataSourceStreamArrowWriter):
         self.stager.clear(self.stager.index)
 
 
-def _query_id(checkpoint: str) -> str:
+def query_id(checkpoint: str) -> str:
     """The id that Spark gave the query, as its checkpoint has it.
 
     Raises BadDefinition where it cannot be had.

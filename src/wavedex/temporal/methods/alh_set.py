@@ -88,7 +88,7 @@ class AlhSet(Method):
         self._halves: I32 = self._words.room.view(np.int32)
 
     @property
-    def buckets(self) -> int:
+    def size(self) -> int:
         """How many buckets there are."""
         round_, following = self._shape[[kernels.ROUND, kernels.FOLLOWING]].tolist()
         return (int(self._shape[kernels.FIRST]) << round_) + following
@@ -103,7 +103,7 @@ class AlhSet(Method):
         return {
             "shape": self._shape,
             "pages": self._words.room[: self._used],
-            "buckets": self._buckets.room[: self.buckets],
+            "buckets": self._buckets.room[: self.size],
         }
 
     def restore(self, arrays: Arrays) -> None:
@@ -120,9 +120,9 @@ class AlhSet(Method):
         demand_shape(shape, self._made, _AS_MADE, "the hashing")
         least, lines = int(shape[kernels.FIRST]), self._buckets.used
         demand(are_in(shape[[kernels.ROUND]], 0, 32), "the hashing is in a round that cannot be")
-        size = self.buckets - (least << int(shape[kernels.ROUND]))
+        size = self.size - (least << int(shape[kernels.ROUND]))
         demand(0 <= size < least << int(shape[kernels.ROUND]), _COUNTED)
-        demand(self._used == used and self.buckets == len(lines), _COUNTED)
+        demand(self._used == used and self.size == len(lines), _COUNTED)
         demand(0 < shape[kernels.CHAINED] <= used, _COUNTED)
         check_records(self._words.used, self.layout, known)
         halves = self._words.used.view(np.int32)
@@ -152,8 +152,8 @@ class AlhSet(Method):
 
     def _make_room(self) -> None:
         """Have room for any one change, and for more of them the more there is."""
-        self._buckets.reserve(self.buckets + ROOM)
-        longest = int(self._buckets.room[: self.buckets, kernels.HELD].max())
+        self._buckets.reserve(self.size + ROOM)
+        longest = int(self._buckets.room[: self.size, kernels.HELD].max())
         self._words.reserve(self._used + ROOM + longest // self.layout.records)
         if len(self._stamps) < len(self._words.room):
             grown = np.zeros((len(self._words.room), 2), np.int64)
@@ -230,7 +230,7 @@ class AlhSet(Method):
     def findings(self) -> Iterator[str]:
         """What is wrong with the arrays, in sentences."""
         shape, halves = self._shape, self._halves
-        chains = [self._chain(bucket) for bucket in range(self.buckets)]
+        chains = [self._chain(bucket) for bucket in range(self.size)]
         free: list[int] = []
         page = int(shape[kernels.FREE])
         while page >= 0 and len(free) <= self._used:
@@ -240,7 +240,7 @@ class AlhSet(Method):
             yield "a page is in no chain, or in two"
         if sum(map(len, chains)) != self.pages:
             yield "the pages of all chains are counted wrongly"
-        held = self._buckets.room[: self.buckets, kernels.HELD]
+        held = self._buckets.room[: self.size, kernels.HELD]
         if held.sum() != shape[kernels.TOTAL]:
             yield "the records of all buckets are counted wrongly"
         for bucket, chain in enumerate(chains):

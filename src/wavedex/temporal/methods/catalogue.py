@@ -5,7 +5,7 @@ They load Numba, where it is installed, and `import wavedex` must not.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import fields
 from typing import Any
 
@@ -38,6 +38,18 @@ def _mvbt() -> type[Method]:
     return Mvbt
 
 
+def _r_interval() -> type[Method]:
+    from wavedex.temporal.methods.rstar_set import RInterval
+
+    return RInterval
+
+
+def _r_point() -> type[Method]:
+    from wavedex.temporal.methods.rstar_set import RPoint
+
+    return RPoint
+
+
 def _snapshot() -> type[Method]:
     from wavedex.temporal.methods.snapshot_set import SnapshotSet
 
@@ -49,6 +61,8 @@ METHODS = {
     "pph-l": _pph_l,
     "alh": _alh,
     "mvbt": _mvbt,
+    "r-interval": _r_interval,
+    "r-point": _r_point,
     "snapshot": _snapshot,
 }
 DEFAULT = "pph-s"
@@ -63,15 +77,40 @@ def method_class(name: str) -> type[Method]:
 
 def settings_of(name: str, given: Mapping[str, Any]) -> Any:
     """What was set of a method, completed by its defaults. Raises BadDefinition."""
-    kind = method_class(name).settings
-    known = [each.name for each in fields(kind)]
+    _check_known(name, given)
+    try:
+        return method_class(name).settings(**given)
+    except TypeError as error:
+        raise BadDefinition(f"{error}. Give numbers where {name!r} takes numbers.") from error
+
+
+def _check_known(name: str, given: Iterable[str]) -> None:
+    known = [each.name for each in fields(method_class(name).settings)]
     unknown = [each for each in given if each not in known]
     if unknown:
         raise BadDefinition(
             f"{unknown[0]!r} is nothing that can be set of method {name!r}. There are: "
             f"{', '.join(known)}."
         )
-    return kind(**given)
+
+
+def parse_settings(name: str, texts: Mapping[str, str]) -> dict[str, Any]:
+    """What a person typed of what can be set of a method. Raises BadDefinition.
+
+    >>> parse_settings("pph-s", {"usefulness": "0.5", "buckets": "4", "trees": "disk"})
+    {'usefulness': 0.5, 'buckets': 4, 'trees': 'disk'}
+    """
+    _check_known(name, texts)
+    kinds: dict[str, Any] = {
+        each.name: type(each.default) for each in fields(method_class(name).settings)
+    }
+    found: dict[str, Any] = {}
+    for each, text in texts.items():
+        try:
+            found[each] = kinds[each](text)
+        except ValueError:
+            raise BadDefinition(f"{each}={text!r} is no number, and {name!r} takes one.") from None
+    return found
 
 
 def make_method(name: str, layout: Layout, settings: Any) -> Method:

@@ -13,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy.typing as npt
 
-from wavedex.temporal.changes import I32, I64, Bools, Changes, Lifespans
+from wavedex.temporal.changes import I32, I64, Bools, BucketPages, Changes, Lifespans
 from wavedex.temporal.io import Io
 from wavedex.temporal.layout import Layout
 from wavedex.temporal.soundness import Known
@@ -111,6 +111,18 @@ class Method(ABC):
     @abstractmethod
     def everything(self) -> Lifespans:
         """All lifespans of all ids, by id and then by beginning, without empty ones."""
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets with histories of their own there are; 0 where there is no such thing.
+
+        They are numbered from 0.
+        """
+        return 0
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket. REQUIRES: there is that bucket."""
+        raise NotImplementedError(f"{self.name} has no buckets.")
 
     @abstractmethod
     def findings(self) -> Iterator[str]:

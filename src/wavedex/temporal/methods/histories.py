@@ -8,16 +8,16 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Bools, Lifespans
+from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Bools, BucketPages, Lifespans
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.merging import merged
 from wavedex.temporal.methods.contract import Arrays
 from wavedex.temporal.soundness import Known, are_in, demand
 
-COUNT, END = 0, 3
-"""Places in the headers of pages: how many records there are, and when the page ceased to be
-useful."""
+COUNT, START, END = 0, 2, 3
+"""Places in the headers of pages: how many records there are, when the first of them came, and when
+the page ceased to be useful."""
 
 
 class Histories(Protocol):
@@ -57,6 +57,9 @@ class Histories(Protocol):
 
     def everything(self) -> Lifespans:
         """All lifespans of all ids."""
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket."""
 
     def findings(self, alive: int) -> Iterator[str]:
         """What is wrong with the pages, in sentences. So many ids are alive."""
@@ -116,6 +119,20 @@ def spans_in(
     """The lifespans that some pages tell of, or those of one id."""
     ids, starts, ends, pointers = records_in(pages, words, halves, layout, oid)
     return merged(ids, starts & NOW, ends, starts < 0, pointers)
+
+
+def bucket_pages(pages: I64, halves: I32, layout: Layout) -> BucketPages:
+    """What some pages of a bucket say of themselves."""
+    found, first = halves[pages], 2 * (HEADER + layout.records)
+    is_used = np.arange(layout.records) < found[:, [COUNT]]
+    is_copy = is_used & (found[:, first : first + layout.records] < 0)
+    return BucketPages(
+        pages,
+        found[:, START],
+        found[:, END],
+        found[:, COUNT],
+        is_copy.sum(axis=1, dtype=np.int32),
+    )
 
 
 def tree_pages(entries: npt.NDArray[Any], fanout: int) -> int:

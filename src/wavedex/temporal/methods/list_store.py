@@ -17,7 +17,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Lifespans
+from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, BucketPages, Lifespans
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.io import Io
@@ -25,7 +25,13 @@ from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.methods import list_asking_kernels as asking
 from wavedex.temporal.methods import list_kernels as kernels
 from wavedex.temporal.methods.contract import Arrays
-from wavedex.temporal.methods.histories import check_records, records_in, spans_in, tree_pages
+from wavedex.temporal.methods.histories import (
+    bucket_pages,
+    check_records,
+    records_in,
+    spans_in,
+    tree_pages,
+)
 from wavedex.temporal.shares import in_shares
 from wavedex.temporal.soundness import (
     Known,
@@ -94,7 +100,7 @@ class ListStore:
         halves, lines = self._words.used.view(np.int32), self._buckets.used
         owner, count = halves[:, kernels.BUCKET], len(halves)
         demand(are_in(owner, 0, len(lines)), "a page is that of a bucket that is not there")
-        demand_times(halves[:, kernels.END], known)
+        demand_times(halves[:, kernels.START], halves[:, kernels.END], known)
         at, most = self._sizes[[kernels.LINKS_AT, kernels.LINKS_MOST]].tolist()
         links = halves[:, kernels.LINKS]
         demand(are_in(links, 0, most + 1), "an array NT has more entries than room")
@@ -215,6 +221,11 @@ class ListStore:
         """All lifespans of all ids."""
         pages = np.arange(self.data_pages)
         return spans_in(pages, self._words.room, self._halves, self._columns)
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket, in the order in which they were opened."""
+        pages = np.flatnonzero(self._halves[: self.data_pages, kernels.BUCKET] == bucket)
+        return bucket_pages(pages, self._halves, self._columns)
 
     def _listed(self, bucket: int, since: int, until: int) -> I64:
         """The pages that were in a list at some version of a span, both ends included."""

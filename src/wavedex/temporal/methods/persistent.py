@@ -11,14 +11,20 @@ from abc import abstractmethod
 from collections.abc import Iterator
 from typing import Any
 
-from wavedex.temporal.changes import I32, I64, Changes, Lifespans
+import numpy as np
+
+from wavedex.temporal.changes import I32, I64, BucketPages, Changes, Lifespans
 from wavedex.temporal.hashing.catalogue import hashing_of
 from wavedex.temporal.hashing.contract import Hashing
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.layout import Layout
+from wavedex.temporal.methods import persistent_kernels as kernels
 from wavedex.temporal.methods.contract import Arrays, Method
 from wavedex.temporal.methods.histories import Histories
 from wavedex.temporal.soundness import Known
+
+ORDERED_MIN = 4_096
+"""So many questions are put in the order of their buckets, whose pages are then at hand."""
 
 
 class Persistent(Method):
@@ -73,8 +79,15 @@ class Persistent(Method):
         return self.store.find(self.hashing.bucket_at(oid, version), oid, version)
 
     def find_many(self, ids: I64, versions: I32) -> I32:
-        """What `find` says of each of many."""
-        return self.store.find_many(self.hashing.buckets_at(ids, versions), ids, versions)
+        """What `find` says of each of many. COST: large batches are asked a bucket at a time."""
+        buckets = self.hashing.buckets_at(ids, versions)
+        if len(ids) < ORDERED_MIN:
+            return self.store.find_many(buckets, ids, versions)
+        order = np.empty(len(ids), np.int32)
+        kernels.in_order(buckets, np.zeros(self.hashing.buckets + 1, np.int32), order)
+        found = np.empty(len(ids), np.int32)
+        found[order] = self.store.find_many(buckets[order], ids[order], versions[order])
+        return found
 
     def alive_at(self, version: int) -> tuple[I64, I32]:
         """All ids at a version, and their pointers."""
@@ -92,6 +105,15 @@ class Persistent(Method):
     def everything(self) -> Lifespans:
         """All lifespans of all ids."""
         return self.store.everything()
+
+    @property
+    def buckets(self) -> int:
+        """How many buckets there ever were."""
+        return self.hashing.buckets
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket."""
+        return self.store.pages_of(bucket)
 
     def findings(self) -> Iterator[str]:
         """What is wrong with the arrays, in sentences."""

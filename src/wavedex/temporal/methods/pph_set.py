@@ -7,7 +7,7 @@ A question takes about two pages while the load of the hashing stays below the u
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from wavedex.errors import BadDefinition
 from wavedex.temporal.hashing.catalogue import HashingSettings
@@ -49,7 +49,7 @@ class PphSet(Persistent):
     """Partially persistent hashing with evolving sets."""
 
     name = "pph-s"
-    settings = PphSetSettings
+    settings: ClassVar[type] = PphSetSettings
     store: SnapshotStore
 
     def _histories(self, settings: Any) -> SnapshotStore:

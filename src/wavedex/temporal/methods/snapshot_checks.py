@@ -21,6 +21,7 @@ from wavedex.temporal.methods.snapshot_kernels import (
     PARENT,
     RIGHT,
     SIBLING,
+    START,
     TREE,
     TREE_ROOM,
 )
@@ -33,7 +34,7 @@ def check_forest(halves: I32, lines: I32, known: Known) -> None:
     """Raise Damaged where lists or the access forest lead nowhere, or go round in circles."""
     owner, parent = halves[:, BUCKET], halves[:, PARENT]
     demand(are_in(owner, 0, len(lines)), "a page is that of a bucket that is not there")
-    demand_times(halves[:, END], known)
+    demand_times(halves[:, START], halves[:, END], known)
     is_over = halves[:, END] != NOW
     for place in (LEFT, PARENT, SIBLING, RIGHT, CHILD):
         column = halves[:, place]

@@ -11,9 +11,7 @@ from typing import Any
 
 from wavedex.temporal.hashing.none import OneBucket
 from wavedex.temporal.layout import Layout
-from wavedex.temporal.methods.persistent import Persistent
-from wavedex.temporal.methods.pph_set import check_trees, check_usefulness
-from wavedex.temporal.methods.snapshot_store import SnapshotStore
+from wavedex.temporal.methods.pph_set import PphSet, check_trees, check_usefulness
 
 
 @dataclass(frozen=True)
@@ -30,16 +28,11 @@ class SnapshotSettings:
         check_trees(self.trees)
 
 
-class SnapshotSet(Persistent):
+class SnapshotSet(PphSet):
     """A Snapshot Index of the whole set."""
 
     name = "snapshot"
     settings = SnapshotSettings
-    store: SnapshotStore
 
     def _hashing(self, settings: Any, layout: Layout) -> OneBucket:
         return OneBucket()
-
-    def _histories(self, settings: Any) -> SnapshotStore:
-        on_disk = settings.trees == "disk"
-        return SnapshotStore(self.layout, settings.usefulness, on_disk, self.io)

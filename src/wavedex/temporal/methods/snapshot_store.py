@@ -17,14 +17,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Lifespans
+from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, BucketPages, Lifespans
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.io import Io
 from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.methods import asking_kernels as asking
 from wavedex.temporal.methods import snapshot_kernels as kernels
-from wavedex.temporal.methods.histories import check_records, spans_in, tree_pages
+from wavedex.temporal.methods.histories import (
+    bucket_pages,
+    check_records,
+    spans_in,
+    tree_pages,
+)
 from wavedex.temporal.methods.snapshot_checks import check_forest, check_trees
 from wavedex.temporal.shares import in_shares
 from wavedex.temporal.soundness import Known, are_in, demand
@@ -199,6 +204,11 @@ class SnapshotStore:
         """The pages of a bucket, in the order in which they accepted records."""
         start, count = self._buckets.room[bucket, [kernels.TREE, kernels.ENTRIES]].tolist()
         return self._trees.room[start : start + count, 1].astype(np.int64)
+
+    def pages_of(self, bucket: int) -> BucketPages:
+        """The pages of a bucket, in the order in which they accepted records."""
+        pages = self._accepted(bucket) if bucket < self._buckets.count else _NONE
+        return bucket_pages(pages, self._halves, self._layout)
 
     def _spans(self, pages: I64, oid: int | None) -> Lifespans:
         return spans_in(pages, self._words.room, self._halves, self._layout, oid)
