@@ -158,9 +158,9 @@ def forged(rng: random.Random, good: dict[str, Any]) -> dict[str, Any]:
 def _forged_rows(rng: random.Random, values: pa.Array) -> pa.Array:
     """Carried rows that are fewer, others, or whose texts lie nowhere."""
     way = rng.randrange(4)
-    if way == 0 and pa.types.is_string(values.type):
+    if way == 0 and pa.types.is_string(values.type) and len(values) > 1:
         offsets = np.frombuffer(values.buffers()[1], np.int32).copy()
-        offsets[rng.randrange(len(offsets) - 1)] = rng.choice((-1, 2**31 - 1, 10**6))
+        offsets[rng.randrange(1, len(values))] = rng.choice((-1, 2**31 - 1, 10**6))
         buffers = [None, pa.py_buffer(offsets), values.buffers()[2]]
         return pa.Array.from_buffers(values.type, len(values), buffers)
     if way == 1:

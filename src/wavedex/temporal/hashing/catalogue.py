@@ -70,7 +70,7 @@ def _class_of(name: str) -> type[LinearHashing] | type[ExtendibleHashing]:
 
 def check_buckets(buckets: int) -> None:
     """Raise BadDefinition where there cannot be as many buckets at first."""
-    if buckets != int(buckets) or not 1 <= buckets <= BUCKETS_MAX:
+    if not 1 <= buckets <= BUCKETS_MAX or buckets != int(buckets):
         raise BadDefinition(
             f"buckets={buckets!r} is no number of buckets. Give 1 to {BUCKETS_MAX:,}."
         )
