@@ -156,18 +156,21 @@ class RStarTree(Method):
     def check(self, known: Known) -> None:
         """Raise Damaged where arrays that were restored lead to what is not there.
 
-        Each page is in the tree, or among the free ones, once. So a search comes to an end.
+        Each page is in the tree, or among the free ones, once, and leads to others if it is none of
+        records. So loops need no checks of bounds, neither those that ask nor those that change.
         """
         demand_shape(self._state, np.zeros(5, np.int64), [], "the tree")
         root, height, _, used, free = self._state.tolist()
         halves, pages = self._halves, np.array([root])
         demand(used == len(halves) and 1 <= height <= HEIGHT_MAX, _NO_TREE)
         demand(0 <= root < used and -1 <= free < used, _NO_TREE)
-        seen = np.bincount(self._free(), minlength=used)
+        others = self._free()
+        demand(are_in(halves[others, kernels.NEXT_FREE], -1, used), _NO_TREE)
+        seen = np.bincount(others, minlength=used)
         for level in range(height - 1, -1, -1):
             seen += np.bincount(pages, minlength=used)
             counts = halves[pages, kernels.COUNT]
-            demand(are_in(counts, 0, int(self._sizes[min(level, 1), 0]) + 1), _NO_TREE)
+            demand(are_in(counts, min(level, 1), int(self._sizes[min(level, 1), 0]) + 1), _NO_TREE)
             if level:
                 rows, places = (np.arange(counts.max(initial=0)) < counts[:, None]).nonzero()
                 pages = halves[pages[rows], self._columns[1, -1] + places].astype(np.int64)
