@@ -55,7 +55,7 @@ def test_the_load_stays_about_the_upper_bound():
     for _ in range(60):
         walk.step(20, 0.6)
         loads.append(load_of(method))
-        sizes.append(method.buckets)
+        sizes.append(method.size)
     assert max(loads) <= 0.92, "a split may need as many pages as were there"
     assert min(loads[30:]) > 0.7
     assert sizes == sorted(sizes)
@@ -68,20 +68,20 @@ def test_what_was_never_to_be_seen_is_taken_out_and_the_file_shrinks():
     for oid in ids:
         walk.members.add(oid, 5, -1)
     walk.apply([(oid, 5, 1, -1) for oid in ids])
-    grown, pages = method.buckets, method.pages
+    grown, pages = method.size, method.pages
     for oid in ids[::-1]:
         walk.members.remove(oid, 5)
         walk.apply([(oid, 5, -1, -1)])
-        if method.buckets > 2:
+        if method.size > 2:
             assert load_of(method) > 0.6, "buckets are merged below 0.7"
     walk.version = 5
     walk.check()
-    assert (method.buckets, method.pages) == (2, 2)
+    assert (method.size, method.pages) == (2, 2)
     assert method._shape[kernels.TOTAL] == 0
     for oid in ids:
         walk.members.add(oid, 6, -1)
     walk.apply([(oid, 6, 1, -1) for oid in ids])
-    assert (method.buckets, method.pages) == (grown, pages)
+    assert (method.size, method.pages) == (grown, pages)
     assert len(method.arrays["pages"]) < 1.2 * pages, "free pages are used again"
     walk.version = 6
     walk.check()
@@ -119,7 +119,7 @@ def test_counts_are_the_same_on_every_machine():
     written = method.io.reads, method.io.writes
     method.io.reset()
     method.find_many(walk.universe, np.full(len(walk.universe), 300, np.int32))
-    assert (*written, method.io.reads, method.pages, method.buckets) == (2879, 1034, 330, 23, 6)
+    assert (*written, method.io.reads, method.pages, method.size) == (2879, 1034, 330, 23, 6)
 
 
 @pytest.mark.parametrize(

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.temporal.changes import I8, I32, I64
+from wavedex.temporal.changes import I8, I32, I64, Bools
 from wavedex.temporal.growing import Growing
+from wavedex.temporal.soundness import are_in, demand
 
 BLOCK = 1 << 15
 """So many changes are taken in at a time: room is made for as many additions."""
@@ -45,10 +46,14 @@ class Alive:
     @property
     def ids(self) -> I64:
         """The ids that are alive, in no order."""
-        used = self._ids.room[: self.entries]
-        return used[
-            np.isin(np.arange(len(used)), self._free.room[: self._tally[FREE]], invert=True)
-        ]
+        return self._ids.room[: self.entries][self.is_alive]
+
+    @property
+    def is_alive(self) -> Bools:
+        """Which entries are those of ids that are alive."""
+        found = np.ones(self.entries, np.bool_)
+        found[self._free.room[: self._tally[FREE]]] = False
+        return found
 
     def take(self, ids: I64, signs: I8) -> tuple[I32, int]:
         """Take changes in, and return the entry of each id and -1.
@@ -95,10 +100,8 @@ class Alive:
         from wavedex.temporal.alive_kernels import fill
 
         self._table = np.full(size, -1, np.int32)
-        ids, free = self._ids.room[: self.entries], self._free.room[: self._tally[FREE]]
-        is_free = np.zeros(self.entries, np.bool_)
-        is_free[free] = True
-        fill(self._table, ids, is_free)
+        is_whole = fill(self._table, self._ids.room[: self.entries], self.is_alive)
+        demand(is_whole, "an id is alive twice")
 
     @property
     def arrays(self) -> Mapping[str, npt.NDArray[Any]]:
@@ -109,10 +112,13 @@ class Alive:
         }
 
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
-        """Be as another was."""
+        """Be as another was. Raises Damaged where an id or an entry is there twice."""
         self._ids.restore(arrays["alive_ids"])
         self._free.restore(arrays["alive_free"])
-        self._tally = np.array([len(arrays["alive_ids"]), len(arrays["alive_free"])])
+        count, free = self._ids.count, self._free.used
+        demand(are_in(free, 0, count), "an entry is free that was never given out")
+        self._tally = np.array([count, len(free)])
+        demand(self.is_alive.sum() == len(self), "an entry is free twice")
         self._rehash(1 << (4 * len(self) + 16).bit_length())
 
     def findings(self) -> Iterator[str]:

@@ -106,11 +106,15 @@ def take(ids: I64, signs: I8, table: I32, known: I64, free: I32, tally: I64, ent
 
 
 @kernel
-def fill(table: I32, ids: I64, is_free: Bools) -> None:
-    """Fill an empty table with the entries that are not free."""
+def fill(table: I32, ids: I64, is_alive: Bools) -> bool:
+    """Fill an empty table with the entries of ids that are alive; False where one is twice."""
     for entry in range(len(ids)):
-        if not is_free[entry]:
-            table[-1 - _place_of(table, ids, ids[entry])] = entry
+        if is_alive[entry]:
+            place = _place_of(table, ids, ids[entry])
+            if place >= 0:
+                return False
+            table[-1 - place] = entry
+    return True
 
 
 ROW, TOUCHED, EVENTS, NETS, SERIAL, SHORT = range(6)

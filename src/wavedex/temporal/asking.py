@@ -127,7 +127,7 @@ class Asking(ABC):
         flat: list[Any] = []
         for spans, state in sides:
             flat += [state.ids.values(spans.ids), *_ticks_of(state, spans)]
-        ids, starts, ends = overlaps(*flat)
+        ids, starts, ends = overlaps(mine.ids, *flat)
         times = mine.instants
         return pa.table(
             {
@@ -238,7 +238,9 @@ class Asking(ABC):
         """The time of the first change; None without one."""
         state = self._ready()
         return (
-            state.instants.time(int(state.instants.ticks[0])) if state and state.changes else None
+            state.instants.time(int(state.instants.ticks[0]))
+            if state and len(state.instants)
+            else None
         )
 
     @property

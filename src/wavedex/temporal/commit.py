@@ -8,29 +8,30 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pyarrow as pa
 
-from wavedex.errors import Damaged
+from wavedex.errors import BadDefinition, Damaged
 from wavedex.files.contract import AnyFiles, FileRef
 from wavedex.files.names import check_part_file
 from wavedex.log.codec import (
     BAD_JSON,
     PLAIN,
     SCHEMA,
-    TABLE,
     Codec,
     fields_from_json,
     fields_to_json,
     kept,
     listed,
     maybe,
+    named,
     seal,
     unseal,
 )
 from wavedex.log.journal import TOKENS_KEPT, Journal, came_after
 from wavedex.temporal.events import Columns
+from wavedex.temporal.instants import TICK_MAX
 
 _NAME = "set"
 
@@ -50,11 +51,21 @@ _CHANGED = Codec(
 )
 
 
+def _tick(data: Any) -> int:
+    if not -TICK_MAX < int(data) < TICK_MAX:
+        raise ValueError(f"{data} is no time")
+    return int(data)
+
+
+_WHOLE = Codec(int, int)
+_TICK = Codec(int, _tick)
+
+
 @dataclass(frozen=True)
 class SetCommit:
     """A set after one commit."""
 
-    commit: int = kept()
+    commit: int = kept(_WHOLE)
     """Its number."""
     written_at: str = kept()
     """When, in ISO format and UTC."""
@@ -68,11 +79,11 @@ class SetCommit:
     """The file of all that was kept, and of how many changes it is."""
     segments: tuple[Changed, ...] = kept(listed(_CHANGED), default=())
     """The files of changes that came later, in their order."""
-    horizon: int | None = kept(default=None)
+    horizon: int | None = kept(maybe(_TICK), default=None)
     """The tick before which the history was forgotten."""
-    marks: Mapping[str, int] = kept(TABLE, make=dict)
+    marks: Mapping[str, int] = kept(named(_WHOLE), make=dict)
     """How far what feeds the set had come, by name."""
-    floor: int = kept(default=0)
+    floor: int = kept(_WHOLE, default=0)
     """The oldest commit that may be kept."""
 
     @property
@@ -123,8 +134,11 @@ class SetCommit:
 
 def _parse(data: bytes, name: str, files: AnyFiles) -> SetCommit:
     try:
-        return SetCommit(**fields_from_json(SetCommit, unseal(_NAME, data)))
-    except (*BAD_JSON, pa.ArrowException, OSError) as error:
+        found = SetCommit(**fields_from_json(SetCommit, unseal(_NAME, data)))
+        if (columns := found.columns) is not None:
+            Columns.of(columns.ids, columns.times, [*columns.rows])
+        return found
+    except (*BAD_JSON, pa.ArrowException, OSError, BadDefinition) as error:
         raise Damaged(f"{name} is no commit of a set ({error})") from error
 
 

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from wavedex.temporal.alive import Alive
 from wavedex.temporal.changes import I8, I32, I64
 from wavedex.temporal.growing import Growing
+from wavedex.temporal.soundness import are_in, demand
 
 ROOM = 4_096
 """There is room for so many more ids, at least, when there was none."""
@@ -79,8 +80,11 @@ class Counted(Alive):
         )
 
     def counts_of(self, ids: I64) -> I32:
-        """How often ids are there that are alive."""
-        return self._counts.room[self.entries_of(ids)]
+        """How often ids are there that are alive. Raises Damaged where one is not."""
+        entries = self.entries_of(ids)
+        demand(are_in(entries, 0, self.entries), "an id is counted that is not alive")
+        found: I32 = self._counts.room[entries]
+        return found
 
     def set_counts(self, ids: I64, counts: I32) -> None:
         """Say how often ids are there that are alive."""
@@ -101,6 +105,9 @@ class Counted(Alive):
         """Be as another was."""
         super().restore(arrays)
         self._counts.restore(arrays["alive_counts"])
+        counts, is_alive = self._counts.used, self.is_alive
+        demand(len(counts) == len(is_alive), "not every id is counted")
+        demand((counts[is_alive] > 0).all(), "an id is alive and there less than once")
         self._scratch = Growing(np.int32, 3)
         self._scratch.reserve(self.entries)
 

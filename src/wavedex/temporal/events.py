@@ -22,6 +22,7 @@ from wavedex.temporal.changes import I8, I32, I64
 from wavedex.temporal.ids.catalogue import ids_of, kept_type
 from wavedex.temporal.ids.contract import Ids
 from wavedex.temporal.instants import TICK_MAX, Instants, check_time_type
+from wavedex.temporal.soundness import are_in, demand
 
 Signs = I8 | I32
 
@@ -108,10 +109,17 @@ class Events:
 
     @classmethod
     def from_batch(cls, batch: pa.RecordBatch, columns: Columns) -> Events:
-        """What was made a batch."""
+        """What was made a batch. Raises Damaged where it cannot have been."""
+        ids, times, ops = batch.columns[:3]
+        whole = [times, ops, ids, *(ids.flatten() if pt.is_struct(ids.type) else ())]
+        demand(not any(each.null_count for each in whole), "a change has no id or no time")
         rows = pa.RecordBatch.from_arrays(batch.columns[3:], schema=columns.rows)
-        ticks = number_view(batch.column(1)).astype(np.int64, copy=False)
-        return cls(batch.column(0), ticks, to_numpy(batch.column(2)), rows)
+        ticks = number_view(times).astype(np.int64, copy=False)
+        demand(are_in(ticks, 1 - TICK_MAX, TICK_MAX), "a time is further off than any can be")
+        signs = to_numpy(ops)
+        is_sign = (signs == 1) | (signs == -1)
+        demand(signs.dtype == np.int32 or is_sign.all(), "a change neither adds nor removes")
+        return cls(ids, ticks, signs, rows)
 
 
 def columns_of(table: pa.Table, names: Names) -> Columns:

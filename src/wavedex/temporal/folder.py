@@ -46,7 +46,10 @@ MERGED_MAX = 65_536
 """Segments of fewer changes become part of later ones, so that there are few."""
 
 T = TypeVar("T")
-_BROKEN = (ValueError, LookupError, TypeError, OverflowError, pa.ArrowException, WavedexError)
+_BROKEN = (
+    ValueError, LookupError, TypeError, AttributeError, OverflowError, pa.ArrowException,
+    WavedexError,
+)  # fmt: skip
 
 
 class Loaded(NamedTuple):
@@ -188,6 +191,7 @@ class SetFolder:
                 flat = own_view(values, whole, ref.name)
                 kept[name] = flat if widths[name] is None else flat.reshape(-1, widths[name])
             state.restore(kept, commit.base.changes)
+            state.check_restored()
         return state
 
     def _events(self, segment: Changed, columns: Columns) -> Events:

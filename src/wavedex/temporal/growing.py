@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from wavedex.temporal.soundness import demand
+
 ROOM_MIN = 16
 
 
@@ -30,9 +32,16 @@ class Growing:
         return self.room[: self.count]
 
     def restore(self, values: npt.NDArray[Any]) -> None:
-        """Hold these values. They are not copied before there must be more room."""
-        width = self.room.shape[1:]
-        self.room = values.reshape(-1, *width) if width else values
+        """Hold these values. They are not copied before there must be more room.
+
+        Raises Damaged for values that are not of its type and width.
+        """
+        like = self.room
+        demand(
+            values.dtype == like.dtype and (not values.size or values.shape[1:] == like.shape[1:]),
+            "an array of it is of another type or width",
+        )
+        self.room = values if values.size else like[:0]
         self.count = len(self.room)
 
     def reserve(self, count: int) -> None:

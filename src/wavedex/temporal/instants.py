@@ -24,6 +24,7 @@ from wavedex.rows.keys import NumberKey
 from wavedex.temporal.changes import I32, I64
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.shares import in_shares
+from wavedex.temporal.soundness import are_in, demand
 
 TICK_MAX = 2**62
 """Times are numbers below this, and above its negative, so that they can be subtracted."""
@@ -73,6 +74,12 @@ class Instants:
         """Be as another was."""
         self._ticks.restore(arrays["ticks"])
         self._see()
+
+    def check(self) -> None:
+        """Raise Damaged where the times are not in order."""
+        ticks = self.ticks
+        demand((ticks[1:] > ticks[:-1]).all(), "its times are not in order")
+        demand(are_in(ticks, 1 - TICK_MAX, TICK_MAX), "a time is further off than any can be")
 
     def number(self, ticks: I64) -> I32:
         """The versions of ticks that are in order and not before the last one: new where they are.

@@ -22,6 +22,8 @@ HEADER = 8
 """The 64-bit words of a header."""
 PAGE_BYTES = 4096
 """The size of a page, unless another is asked for: that of a page of memory."""
+PAGE_BYTES_MAX = 1 << 24
+"""Larger pages would take memory for nothing."""
 RECORDS_MIN = 2
 """A page of fewer records could not be split."""
 
@@ -70,4 +72,7 @@ def layout_of(page_bytes: int | None, page_records: int | None, has_pointers: bo
         least = f"{RECORDS_MIN} records"
     if page_records < RECORDS_MIN:
         raise BadDefinition(f"A page has at least {least}. Give it more room.")
-    return Layout(page_records, has_pointers, is_counted)
+    made = Layout(page_records, has_pointers, is_counted)
+    if made.page_bytes > PAGE_BYTES_MAX:
+        raise BadDefinition(f"A page has up to {PAGE_BYTES_MAX:,} bytes. Give it less room.")
+    return made

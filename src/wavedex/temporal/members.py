@@ -21,7 +21,7 @@ from typing import Any, Self
 import numpy as np
 import pyarrow as pa
 
-from wavedex.errors import BadDefinition, ReadOnly, SetBroken, StreamOutOfStep
+from wavedex.errors import BadDefinition, Damaged, ReadOnly, SetBroken, StreamOutOfStep
 from wavedex.log.outside import Outside
 from wavedex.rows.arrow import from_values
 from wavedex.temporal import warmup
@@ -36,6 +36,7 @@ from wavedex.temporal.methods.catalogue import DEFAULT
 from wavedex.temporal.rebuilding import rebuilt
 from wavedex.temporal.state import State
 
+_FAILED = "Something failed while changes were taken in."
 QUEUED_MAX = 4_096
 """Changes made one by one are handed to the method together, up to so many."""
 
@@ -221,7 +222,11 @@ class TemporalSet(Described):
     def _take(self, state: State, events: Events) -> None:
         """Check events and take them in, now or as they are flushed."""
         if self._definition.counted:
-            told = state.count(events)
+            try:
+                told = state.count(events)
+            except Damaged:
+                self._broken = _FAILED
+                raise
             if self._folder is not None:
                 self._pending.append(told)
         else:
@@ -275,7 +280,7 @@ class TemporalSet(Described):
     @contextmanager
     def _breaking(self) -> Iterator[None]:
         """What fails here leaves a set that is not whole."""
-        self._broken = "Something failed while changes were taken in."
+        self._broken = _FAILED
         yield
         self._broken = ""
 
@@ -357,12 +362,9 @@ class TemporalSet(Described):
 
     def verify(self) -> list[str]:
         """What is wrong with the set, in sentences: empty if nothing is. Reads all of its files."""
-        findings = []
-        if self._folder is not None:
-            found = self._folder.load()
-            findings += [] if found.state is None else [*found.state.findings()]
-        state = self._ready()
-        return findings + ([] if state is None else [*state.findings()])
+        stored = None if self._folder is None else self._folder.load().state
+        both = (stored, self._ready())
+        return [each for state in both if state is not None for each in state.findings()]
 
     def save(self, path: str | os.PathLike[str], *, surroundings: Outside | None = None) -> int:
         """Keep a set in memory at a path from now on. Commits. Raises AlreadyExists."""

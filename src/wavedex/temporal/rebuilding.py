@@ -9,6 +9,7 @@ from wavedex.rows.arrow import to_arrow
 from wavedex.temporal.changes import I64, NOW, Bools, Lifespans
 from wavedex.temporal.counted import Counted
 from wavedex.temporal.events import Events
+from wavedex.temporal.ids.contract import Ids
 from wavedex.temporal.state import State
 
 
@@ -51,15 +52,14 @@ def sizes_of(spans: Lifespans, versions: int) -> I64:
 
 
 def overlaps(
-    ids: pa.Array, starts: I64, ends: I64, others: pa.Array, first: I64, last: I64
+    kind: Ids, ids: pa.Array, starts: I64, ends: I64, others: pa.Array, first: I64, last: I64
 ) -> tuple[pa.Array, I64, I64]:
-    """When ids were in both of two sets: ids, and from when to when.
+    """When ids were in both of two sets: ids, and from when to when. They are of one kind.
 
     Lifespans of either come by id and then by beginning, and those of one id do not overlap.
     COST: sorts the distinct ids of both; no loop over rows.
     """
-    both = pa.chunked_array([ids, others]).combine_chunks().dictionary_encode()
-    codes = both.indices.to_numpy(zero_copy_only=False).astype(np.int64)
+    codes = np.unique(kind.ranks(pa.concat_arrays([ids, others])), return_inverse=True)[1]
     mine, theirs = codes[: len(ids)], codes[len(ids) :]
     mine_order, their_order = np.lexsort((starts, mine)), np.lexsort((first, theirs))
     # Of each of mine, the run of theirs that begin before it ends and end after it begins.

@@ -14,6 +14,7 @@ import pyarrow as pa
 from wavedex.rows.arrow import empty_batch, to_arrow
 from wavedex.rows.pieces import concat
 from wavedex.temporal.changes import I32
+from wavedex.temporal.soundness import demand
 
 _PREFIX = "row:"
 
@@ -62,5 +63,15 @@ class CarriedRows:
     def restore(self, arrays: Mapping[str, pa.Array]) -> None:
         """Be as another was."""
         columns = [arrays[f"{_PREFIX}{name}"] for name in self.schema.names]
+        types = [column.type for column in columns]
+        demand(types == self.schema.types, "the rows that ids carry are of other types")
         batch = pa.RecordBatch.from_arrays(columns, schema=self.schema)
         self._batches, self.count = ([batch] if batch.num_rows else []), batch.num_rows
+
+    def check(self) -> None:
+        """Raise Damaged where values lie nowhere."""
+        for batch in self._batches:
+            try:
+                batch.validate(full=True)
+            except pa.ArrowException as error:
+                demand(False, f"the rows that ids carry cannot be read ({error})")

@@ -22,6 +22,7 @@ from wavedex.temporal.ids.catalogue import ids_of
 from wavedex.temporal.instants import Instants
 from wavedex.temporal.methods.contract import Method, are_alive
 from wavedex.temporal.rows import CarriedRows
+from wavedex.temporal.soundness import Known, bounded, demand
 
 EVENTS_MAX = 2**31 - 2
 """There are at most as many changes, times and rows: they are numbered with 32 bits."""
@@ -65,6 +66,17 @@ class State:
             part.restore(arrays)
         self.changes = changes
         self.last = int(self.instants.ticks[-1]) if len(self.instants) else None
+
+    def check_restored(self) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there.
+
+        COST: looks at headers, and at times of records. No loop over pages.
+        """
+        is_told = (self.changes > 0) == (len(self.instants) > 0)
+        demand(is_told and self.changes >= 0, "it has no times of its changes")
+        for part in (self.ids, self.instants, self.rows):
+            part.check()
+        self.method.check(Known(len(self.instants), self.rows.count, self.alive.is_alive))
 
     def findings(self) -> Iterator[str]:
         """What is wrong with what is kept, in sentences."""
@@ -132,7 +144,10 @@ class State:
         return events.take(net.rows, net.deltas)
 
     def apply(self, events: Events, numbers: I64, entries: I32) -> None:
-        """Take in events that `check` has found possible."""
+        """Take in events that `check` has found possible.
+
+        Raises Damaged where pages do not fit each other. What is kept is not whole then.
+        """
         versions = self.instants.number(events.ticks)
         pointers = np.full(len(events), NO_POINTER, np.int32)
         if self.carries:
@@ -140,7 +155,8 @@ class State:
             pointers[added] = self.rows.count + np.arange(added.sum(), dtype=np.int32)
             self.rows.append(events.rows.filter(to_arrow(added)))
         signs = events.signs.astype(np.int8, copy=False)
-        self.method.apply(Changes(numbers, versions, signs, entries, pointers))
+        with bounded():
+            self.method.apply(Changes(numbers, versions, signs, entries, pointers))
 
     def _check_order(self, events: Events) -> None:
         ticks = events.ticks

@@ -13,6 +13,8 @@ if TYPE_CHECKING:
     from wavedex.temporal.hashing.linear import LinearHashing
 
 HASHINGS = ("linear", "extendible")
+BUCKETS_MAX = 1 << 24
+"""More buckets than that at first would take memory for nothing."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +37,7 @@ class HashingSettings:
     def __post_init__(self) -> None:
         _check_name("hashing", self.hashing, HASHINGS)
         _check_name("splits", self.splits, ("controlled", "uncontrolled"))
-        if self.buckets < 1 or self.buckets != int(self.buckets):
-            raise BadDefinition(
-                f"buckets={self.buckets!r} is no number of buckets. Give 1 or more."
-            )
+        check_buckets(self.buckets)
         if not 0 <= self.low <= self.high or not self.high > 0:
             raise BadDefinition(
                 f"low={self.low!r} and high={self.high!r} are no bounds of a load. Give numbers "
@@ -67,6 +66,14 @@ def _class_of(name: str) -> type[LinearHashing] | type[ExtendibleHashing]:
     from wavedex.temporal.hashing.extendible import ExtendibleHashing
 
     return ExtendibleHashing
+
+
+def check_buckets(buckets: int) -> None:
+    """Raise BadDefinition where there cannot be as many buckets at first."""
+    if not 1 <= buckets <= BUCKETS_MAX or buckets != int(buckets):
+        raise BadDefinition(
+            f"buckets={buckets!r} is no number of buckets. Give 1 to {BUCKETS_MAX:,}."
+        )
 
 
 def _check_name(what: str, given: str, known: tuple[str, ...]) -> None:

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from wavedex.temporal.changes import I32, I64, Changes
 from wavedex.temporal.hashing.events import Events
+from wavedex.temporal.soundness import Known
 
 
 class Hashing(ABC):
@@ -30,6 +31,10 @@ class Hashing(ABC):
     @abstractmethod
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Be as another was."""
+
+    @abstractmethod
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
 
     @property
     @abstractmethod

@@ -24,9 +24,14 @@ from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing import extendible_kernels as kernels
 from wavedex.temporal.hashing.contract import Hashing
 from wavedex.temporal.hashing.events import Events
+from wavedex.temporal.hashing.lists import Lists, check_lists
+from wavedex.temporal.soundness import Known, are_in, demand, demand_shape
 
 LONG_AGO = -(2**31)
 """The version as of which the first buckets were there."""
+_NO_BUCKET = "the hashing leads to a bucket that is not there"
+_AS_MADE = [kernels.LEAST, kernels.ABOVE, kernels.BELOW, kernels.MIXED]
+_COUNTED = [kernels.HISTORY, kernels.MOST, kernels.TURNS, kernels.ALIVE, kernels.DEEPEST]
 ROOM = 1024
 """For how many lines of the history and turns there is room before changes are planned."""
 
@@ -64,6 +69,7 @@ class ExtendibleHashing(Hashing):
         self._lines.room[:cells, [kernels.COUNT, kernels.ROOM]] = 1
         self._depths.room[:cells] = least
         self._turns.room[:cells] = LONG_AGO
+        self._made = self._shape.copy()
 
     @property
     def _by_number(self) -> tuple[Growing, ...]:
@@ -122,6 +128,43 @@ class ExtendibleHashing(Hashing):
         self._after.restore(arrays["hash_after"])
         self._before.restore(arrays["hash_before"])
         self._hashes.restore(arrays["hash_hashes"])
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        shape = self._shape
+        demand_shape(shape, self._made, _AS_MADE, "the hashing")
+        least, depths = int(shape[kernels.LEAST]), self._depths.used
+        ever = np.append(self._history.used[:, 1], shape[kernels.DEPTH])
+        demand(are_in(ever, least, kernels.DEPTH_MOST + 1), "its directory has no such depth")
+        counts = [self._history.count, len(depths), self._turns.count, int(known.is_alive.sum())]
+        counts += [(depths == self.depth).sum()]
+        demand(counts[0] and counts == shape[_COUNTED].tolist(), "the hashing is counted wrongly")
+        self._check_buckets(least)
+        places = np.flatnonzero(known.is_alive)
+        demand(len(places) == 0 or places[-1] < self._hashes.count, _NO_BUCKET)
+        cells = self._hashes.room[places] & ((1 << self.depth) - 1)
+        links = self._after.used, self._before.used
+        check_lists(
+            Lists(self._heads.used, self._counts.used, *links), places,
+            self.directory[cells].astype(np.int64),
+        )  # fmt: skip
+
+    def _check_buckets(self, least: int) -> None:
+        """Raise Damaged where the directory or a line leads to what is not there."""
+        depths, leads, lines = self._depths.used, self._directory.used, self._lines.used
+        numbers = np.arange(len(depths))
+        demand(len(leads) == 1 << self.depth, _NO_BUCKET)
+        demand(are_in(leads, 0, len(depths)) and len(lines) == len(depths), _NO_BUCKET)
+        used = depths >= 0
+        demand(are_in(depths[used], least, self.depth + 1), _NO_BUCKET)
+        demand((numbers[used] >> depths[used] == 0).all() and used[leads].all(), _NO_BUCKET)
+        endings = np.arange(len(leads)) & ((1 << depths[leads].astype(np.int64)) - 1)
+        demand((leads == endings).all(), _NO_BUCKET)
+        begin, count, room = lines.astype(np.int64).T
+        ends = begin + room
+        fits = (begin >= 0) & (count >= 0) & (count <= room) & (ends <= self._turns.count)
+        longest = int(self._shape[kernels.LONGEST])
+        demand(fits.all() and 0 <= longest <= self._turns.count, "a bucket has turns nowhere")
 
     # -- changing -----------------------------------------------------------------------------
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.jit import kernel
+from wavedex.jit import checked_kernel, kernel
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -61,7 +61,7 @@ def _depth_limit(shape: I64) -> int:
     return min(max(depth, shape[LEAST]), DEPTH_MOST)
 
 
-@kernel
+@checked_kernel
 def _link(entry: int, bucket: int, heads: I32, counts: I32, after: I32, before: I32) -> None:
     """Put an entry at the front of the list of a bucket."""
     head = heads[bucket]
@@ -72,7 +72,7 @@ def _link(entry: int, bucket: int, heads: I32, counts: I32, after: I32, before: 
     counts[bucket] += 1
 
 
-@kernel
+@checked_kernel
 def _unlink(entry: int, bucket: int, heads: I32, counts: I32, after: I32, before: I32) -> None:
     """Take an entry out of the list of a bucket."""
     follows, precedes = after[entry], before[entry]
@@ -85,7 +85,7 @@ def _unlink(entry: int, bucket: int, heads: I32, counts: I32, after: I32, before
     counts[bucket] -= 1
 
 
-@kernel
+@checked_kernel
 def _note(version: int, shape: I64, history: I32) -> None:
     """Remember the depth of the directory as of a version."""
     line = shape[HISTORY] - 1
@@ -95,7 +95,7 @@ def _note(version: int, shape: I64, history: I32) -> None:
     history[line, 0], history[line, 1] = version, shape[DEPTH]
 
 
-@kernel
+@checked_kernel
 def _turn(number: int, version: int, shape: I64, lines: I32, turns: I32) -> None:
     """Remember that a number becomes or ceases to be that of a bucket. Twice is not at all."""
     line = lines[number]
@@ -114,7 +114,7 @@ def _turn(number: int, version: int, shape: I64, lines: I32, turns: I32) -> None
     line[COUNT] += 1
 
 
-@kernel
+@checked_kernel
 def _split(  # type: ignore[no-untyped-def]
     bucket: int, version: int, shape, history, directory, depths, heads, counts, lines, turns
 ) -> int:
@@ -144,7 +144,7 @@ def _split(  # type: ignore[no-untyped-def]
     return other
 
 
-@kernel
+@checked_kernel
 def _merge(bucket: int, version: int, shape, history, directory, depths, lines, turns) -> int:  # type: ignore[no-untyped-def]
     """Have a bucket, which is empty, be part again of that which it was split from."""
     depth = depths[bucket]
@@ -165,7 +165,7 @@ def _merge(bucket: int, version: int, shape, history, directory, depths, lines, 
     return other
 
 
-@kernel
+@checked_kernel
 def plan(
     ids: I64, versions: I32, signs: I8, change_entries: I32, change_pointers: I32, start: int,
     shape: I64, history: I32, directory: I32, depths: I32, heads: I32, counts: I32, lines: I32,

@@ -19,9 +19,14 @@ from wavedex.temporal.growing import Growing
 from wavedex.temporal.hashing import linear_kernels as kernels
 from wavedex.temporal.hashing.contract import Hashing
 from wavedex.temporal.hashing.events import Events
+from wavedex.temporal.hashing.lists import Lists, check_lists
+from wavedex.temporal.soundness import Known, are_in, demand, demand_shape
 
 LONG_AGO = -(2**31)
 """The version as of which the first line of the history holds."""
+_NO_BUCKET = "the hashing leads to a bucket that is not there"
+_AS_MADE = [kernels.FIRST, kernels.RECORDS, kernels.MIXED, kernels.CONTROLLED]
+_COUNTED = [kernels.HISTORY, kernels.MOST, kernels.ALIVE]
 ROOM = 1024
 """For how many splits and lines of the history there is room before changes are planned."""
 
@@ -40,7 +45,7 @@ class LinearHashing(Hashing):
             self._shape[each] = first
         self._shape[kernels.RECORDS] = records
         self._shape[kernels.MIXED], self._shape[kernels.CONTROLLED] = mixed, controlled
-        self._bounds = np.array([low, high])
+        self._bounds = np.array([low, high], np.float64)
         self._history = Growing(np.int32, 3)
         self._history.reserve(1)
         self._history.room[0] = LONG_AGO, 0, 0
@@ -50,6 +55,7 @@ class LinearHashing(Hashing):
         self._after, self._before = Growing(np.int32, fill=-1), Growing(np.int32, fill=-1)
         self._hashes = Growing(np.int64)
         self._reserve_buckets(first)
+        self._made = self._shape.copy()
 
     def _reserve_buckets(self, count: int) -> None:
         for each in (self._heads, self._counts):
@@ -97,6 +103,26 @@ class LinearHashing(Hashing):
         self._after.restore(arrays["hash_after"])
         self._before.restore(arrays["hash_before"])
         self._hashes.restore(arrays["hash_hashes"])
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        shape = self._shape
+        demand_shape(shape, self._made, _AS_MADE, "the hashing")
+        rounds = np.append(self._history.used[:, 1], shape[kernels.ROUND])
+        nexts = np.append(self._history.used[:, 2], shape[kernels.NEXT])
+        demand(are_in(rounds, 0, 32), "the hashing was in a round that none can be in")
+        sizes = (self._first << rounds) + nexts
+        demand((nexts >= 0).all() and (nexts < self._first << rounds).all(), _NO_BUCKET)
+        demand((sizes <= self._heads.count).all(), _NO_BUCKET)
+        counts = [self._history.count, self._heads.count, int(known.is_alive.sum())]
+        demand(counts[0] and counts == shape[_COUNTED].tolist(), "the hashing is counted wrongly")
+        places = np.flatnonzero(known.is_alive)
+        demand(len(places) == 0 or places[-1] < self._hashes.count, _NO_BUCKET)
+        hashed, least = self._hashes.room[places], self._first << int(shape[kernels.ROUND])
+        buckets = hashed % least
+        buckets = np.where(buckets < shape[kernels.NEXT], hashed % (2 * least), buckets)
+        links = self._after.used, self._before.used
+        check_lists(Lists(self._heads.used, self._counts.used, *links), places, buckets)
 
     def plan(self, changes: Changes, start: int, events: Events) -> int:
         """Take changes in from `start` on; the first that was not."""

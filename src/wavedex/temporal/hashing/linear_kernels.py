@@ -10,7 +10,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.jit import kernel
+from wavedex.jit import checked_kernel, kernel
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -49,7 +49,7 @@ def _pages_of(count: int, records: int) -> int:
     return 1 if count <= records else (count + records - 1) // records
 
 
-@kernel
+@checked_kernel
 def _link(entry: int, bucket: int, shape: I64, heads: I32, counts: I32, after: I32, before: I32):  # type: ignore[no-untyped-def]
     """Put an entry at the front of the list of a bucket."""
     head = heads[bucket]
@@ -63,7 +63,7 @@ def _link(entry: int, bucket: int, shape: I64, heads: I32, counts: I32, after: I
     shape[PAGES] += _pages_of(count, records) - _pages_of(count - 1, records)
 
 
-@kernel
+@checked_kernel
 def _unlink(entry: int, bucket: int, shape: I64, heads: I32, counts: I32, after: I32, before: I32):  # type: ignore[no-untyped-def]
     """Take an entry out of the list of a bucket."""
     follows, precedes = after[entry], before[entry]
@@ -79,7 +79,7 @@ def _unlink(entry: int, bucket: int, shape: I64, heads: I32, counts: I32, after:
     shape[PAGES] += _pages_of(count, records) - _pages_of(count + 1, records)
 
 
-@kernel
+@checked_kernel
 def _note(version: int, shape: I64, history: I32) -> None:
     """Remember round and next bucket as of a version."""
     line = shape[HISTORY] - 1
@@ -91,7 +91,7 @@ def _note(version: int, shape: I64, history: I32) -> None:
     history[line, 2] = shape[NEXT]
 
 
-@kernel
+@checked_kernel
 def plan(
     ids: I64,
     versions: I32,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from wavedex.temporal.changes import I32, I64, Changes
 from wavedex.temporal.hashing.contract import Hashing
 from wavedex.temporal.hashing.events import Events
+from wavedex.temporal.soundness import Known, demand_shape
 
 _ONE: I32 = np.zeros(1, np.int32)
 
@@ -31,6 +32,10 @@ class OneBucket(Hashing):
     def restore(self, arrays: Mapping[str, npt.NDArray[Any]]) -> None:
         """Be as another was."""
         self._alive = np.array(arrays["hash_alive"])
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where another number of ids is alive."""
+        demand_shape(self._alive, known.is_alive.sum(keepdims=True), [0], "how many are alive")
 
     @property
     def buckets(self) -> int:

@@ -71,6 +71,10 @@ class Ids(ABC):
         """Be as another was."""
         return
 
+    def check(self) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        return
+
     def findings(self) -> Iterable[str]:
         """What is wrong with the arrays, in sentences."""
         return ()

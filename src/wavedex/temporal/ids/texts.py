@@ -20,8 +20,10 @@ from wavedex.rows.keys import DecimalKey, key_type
 from wavedex.temporal.changes import I64
 from wavedex.temporal.growing import Growing
 from wavedex.temporal.ids.contract import UNKNOWN, Arrays, Ids
+from wavedex.temporal.soundness import are_in, demand
 
 _MOST = 2**31 - 2
+_NO_TABLE = "the table of its ids is none"
 
 
 class Bytes(Ids):
@@ -104,7 +106,11 @@ class Bytes(Ids):
         self._counted(count)
 
     def _taken(self, numbers: I64) -> tuple[I64, npt.NDArray[np.uint8]]:
-        """Where the bytes of each of some numbers begin, and these bytes, one after the other."""
+        """Where the bytes of each of some numbers begin, and these bytes, one after the other.
+
+        Raises Damaged where a number was not given out.
+        """
+        demand(are_in(numbers, 0, self.count), "it names an id that it does not keep")
         starts = self._offsets.room[numbers]
         sizes = self._offsets.room[numbers + 1] - starts
         offsets = np.zeros(len(numbers) + 1, np.int64)
@@ -128,6 +134,16 @@ class Bytes(Ids):
         self._hashes.restore(arrays[f"{prefix}_hashes"])
         self._offsets.restore(arrays[f"{prefix}_offsets"])
         self._data.restore(arrays[f"{prefix}_data"])
+
+    def check(self) -> None:
+        table, offsets, count = self._table, self._offsets.used, self.count
+        size = len(table)
+        is_table = table.dtype == np.int32 and table.ndim == 1 and size
+        demand(is_table and not size & (size - 1), _NO_TABLE)
+        demand(are_in(table, -1, count) and (table >= 0).sum() == count <= size // 2, _NO_TABLE)
+        is_full = len(offsets) == count + 1 and not offsets[0] and offsets[-1] == self._data.count
+        demand(is_full, "its ids do not fill the bytes that are kept of them")
+        demand((offsets[1:] >= offsets[:-1]).all(), "an id ends before it begins")
 
     def findings(self) -> Iterable[str]:
         offsets, count = self._offsets.used, self.count
@@ -187,6 +203,15 @@ class Texts(Bytes):
 
     def ranks(self, values: pa.Array) -> I64:
         return self._key.ranks(values)
+
+    def check(self) -> None:
+        super().check()
+        if self._is_decimal:
+            demand((np.diff(self._offsets.used) == 16).all(), "an id is no decimal")
+        try:
+            self.values(np.arange(self.count)).validate(full=True)
+        except pa.ArrowException as error:
+            demand(False, f"an id is no {self.kind} ({error})")
 
     def values(self, numbers: I64) -> pa.Array:
         offsets, data = self._taken(numbers)

@@ -15,6 +15,7 @@ from wavedex.rows.hashes import hash_longs
 from wavedex.temporal.changes import I64
 from wavedex.temporal.ids.contract import Arrays, Ids
 from wavedex.temporal.ids.texts import Bytes
+from wavedex.temporal.soundness import are_in, demand
 
 
 class Tuples(Bytes):
@@ -84,6 +85,16 @@ class Tuples(Bytes):
         super().restore(arrays)
         for part in self._parts:
             part.restore(arrays)
+
+    def check(self) -> None:
+        super().check()
+        width = 8 * len(self._parts)
+        demand((np.diff(self._offsets.used) == width).all(), "an id has other parts than a tuple")
+        words = self._data.used.view(np.int64).reshape(-1, len(self._parts))
+        for place, part in enumerate(self._parts):
+            part.check()
+            if not part.are_numbers:
+                demand(are_in(words[:, place], 0, part.count), "a part of an id is not there")
 
     def findings(self) -> Iterable[str]:
         yield from super().findings()

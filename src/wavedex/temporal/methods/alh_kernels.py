@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.jit import kernel
+from wavedex.jit import checked_kernel, kernel
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -51,7 +51,7 @@ def bucket_of(oid: int, shape: I64) -> int:
     return bucket if bucket >= shape[FOLLOWING] else hashed % (2 * buckets)
 
 
-@kernel
+@checked_kernel
 def _read(page: int, stamps: I64, io: I64) -> None:
     """Count a page as read, once for each change."""
     if stamps[page, READS] != io[SERIAL]:
@@ -59,7 +59,7 @@ def _read(page: int, stamps: I64, io: I64) -> None:
         io[READS] += 1
 
 
-@kernel
+@checked_kernel
 def _write(page: int, stamps: I64, io: I64) -> None:
     """Count a page as written, once for each change."""
     if stamps[page, WRITES] != io[SERIAL]:
@@ -67,7 +67,7 @@ def _write(page: int, stamps: I64, io: I64) -> None:
         io[WRITES] += 1
 
 
-@kernel
+@checked_kernel
 def _open_page(shape: I64, halves: I32, stamps: I64, io: I64) -> int:
     """A page that is in no chain, and empty."""
     page = shape[FREE]
@@ -84,7 +84,7 @@ def _open_page(shape: I64, halves: I32, stamps: I64, io: I64) -> int:
     return page
 
 
-@kernel
+@checked_kernel
 def _close_pages(page: int, shape: I64, halves: I32) -> None:
     """Put a page and all that follow it in its chain among the free ones."""
     while page >= 0:
@@ -96,7 +96,7 @@ def _close_pages(page: int, shape: I64, halves: I32) -> None:
         page = following
 
 
-@kernel
+@checked_kernel
 def _copy(source: int, at: int, target: int, to: int, shape: I64, words: I64, halves: I32) -> None:
     """Copy a record from one place to another."""
     words[target, HEADER + to] = words[source, HEADER + at]
@@ -106,7 +106,7 @@ def _copy(source: int, at: int, target: int, to: int, shape: I64, words: I64, ha
         halves[target, begin + to] = halves[source, begin + at]
 
 
-@kernel
+@checked_kernel
 def _last_of(bucket: int, halves: I32, buckets: I32, stamps: I64, io: I64) -> int:
     """The last page of a bucket. Reads all of them."""
     page = buckets[bucket, HEAD]
@@ -117,7 +117,7 @@ def _last_of(bucket: int, halves: I32, buckets: I32, stamps: I64, io: I64) -> in
     return page
 
 
-@kernel
+@checked_kernel
 def _roomy(page: int, shape: I64, halves: I32, stamps: I64, io: I64) -> int:
     """The last page of a chain, or another behind it where it is full."""
     _write(page, stamps, io)
@@ -128,7 +128,7 @@ def _roomy(page: int, shape: I64, halves: I32, stamps: I64, io: I64) -> int:
     return new
 
 
-@kernel
+@checked_kernel
 def _append(  # type: ignore[no-untyped-def]
     bucket, oid, version, pointer, shape, words, halves, buckets, stamps, io
 ) -> None:
@@ -148,7 +148,7 @@ def _append(  # type: ignore[no-untyped-def]
     shape[TOTAL] += 1
 
 
-@kernel
+@checked_kernel
 def _split(source: int, target: int, shape: I64, words, halves, buckets, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Move the records that belong to a new bucket there. What stays moves up in its chain."""
     records = shape[RECORDS]
@@ -178,7 +178,7 @@ def _split(source: int, target: int, shape: I64, words, halves, buckets, stamps,
     buckets[target, HELD] = moved
 
 
-@kernel
+@checked_kernel
 def _merge(source: int, target: int, shape: I64, words, halves, buckets, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Move all records of a bucket, which is no more, to the end of another."""
     tail = _last_of(target, halves, buckets, stamps, io)
@@ -195,12 +195,14 @@ def _merge(source: int, target: int, shape: I64, words, halves, buckets, stamps,
     buckets[source, HEAD], buckets[source, HELD] = -1, 0
 
 
-@kernel
+@checked_kernel
 def _take_out(bucket: int, page: int, at: int, shape, words, halves, buckets, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Take a record out of a bucket: its last one takes the place."""
     last = _last_of(bucket, halves, buckets, stamps, io)
     _write(page, stamps, io)
     _write(last, stamps, io)
+    if halves[last, COUNT] <= 0:
+        raise IndexError("the last page of a bucket is empty")
     halves[last, COUNT] -= 1
     _copy(last, halves[last, COUNT], page, at, shape, words, halves)
     buckets[bucket, HELD] -= 1
@@ -214,7 +216,7 @@ def _take_out(bucket: int, page: int, at: int, shape, words, halves, buckets, st
         _close_pages(last, shape, halves)
 
 
-@kernel
+@checked_kernel
 def _end(bucket: int, oid: int, version: int, shape, words, halves, buckets, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """End the record of an id that is alive, which is searched page by page."""
     records = shape[RECORDS]
@@ -233,7 +235,7 @@ def _end(bucket: int, oid: int, version: int, shape, words, halves, buckets, sta
         page = halves[page, NEXT]
 
 
-@kernel
+@checked_kernel
 def apply(  # type: ignore[no-untyped-def]
     ids, versions, signs, pointers, start, shape, bounds, words, halves, buckets, stamps, io
 ) -> int:

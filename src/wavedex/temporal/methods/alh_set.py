@@ -19,13 +19,17 @@ import numpy as np
 from wavedex.errors import BadDefinition
 from wavedex.temporal.changes import I32, I64, Changes, Lifespans
 from wavedex.temporal.growing import Growing
+from wavedex.temporal.hashing.catalogue import check_buckets
 from wavedex.temporal.layout import Layout
 from wavedex.temporal.merging import merged
 from wavedex.temporal.methods import alh_kernels as kernels
 from wavedex.temporal.methods.contract import Arrays, Method
-from wavedex.temporal.methods.histories import records_in
+from wavedex.temporal.methods.histories import check_records, records_in
 from wavedex.temporal.shares import in_shares
+from wavedex.temporal.soundness import Known, are_in, demand, demand_shape
 
+_COUNTED = "the hashing is counted wrongly"
+_AS_MADE = [kernels.FIRST, kernels.RECORDS, kernels.MIXED, kernels.POINTERS]
 ROOM = 64
 """For how many more buckets there is room before changes are taken in."""
 
@@ -44,10 +48,7 @@ class AlhSettings:
     """1 where ids are spread before they are hashed, 0 where they are taken as they are."""
 
     def __post_init__(self) -> None:
-        if self.buckets < 1 or self.buckets != int(self.buckets):
-            raise BadDefinition(
-                f"buckets={self.buckets!r} is no number of buckets. Give 1 or more."
-            )
+        check_buckets(self.buckets)
         if not 0 <= self.low <= self.high <= 1 or not self.high > 0:
             raise BadDefinition(
                 f"low={self.low!r} and high={self.high!r} are no bounds of a load. Give numbers "
@@ -72,7 +73,8 @@ class AlhSet(Method):
         self._shape[kernels.RECORDS] = layout.records
         self._shape[kernels.MIXED] = settings.mixed
         self._shape[kernels.POINTERS] = layout.has_pointers
-        self._bounds = np.array([settings.low, settings.high])
+        self._made = self._shape.copy()
+        self._bounds = np.array([settings.low, settings.high], np.float64)
         self._words = Growing(np.int64, layout.words)
         self._buckets = Growing(np.int32, 2)
         self._stamps: I64 = np.zeros((0, 2), np.int64)
@@ -86,7 +88,7 @@ class AlhSet(Method):
         self._halves: I32 = self._words.room.view(np.int32)
 
     @property
-    def buckets(self) -> int:
+    def size(self) -> int:
         """How many buckets there are."""
         round_, following = self._shape[[kernels.ROUND, kernels.FOLLOWING]].tolist()
         return (int(self._shape[kernels.FIRST]) << round_) + following
@@ -101,7 +103,7 @@ class AlhSet(Method):
         return {
             "shape": self._shape,
             "pages": self._words.room[: self._used],
-            "buckets": self._buckets.room[: self.buckets],
+            "buckets": self._buckets.room[: self.size],
         }
 
     def restore(self, arrays: Arrays) -> None:
@@ -109,8 +111,26 @@ class AlhSet(Method):
         self._shape = np.array(arrays["shape"])
         self._words.restore(arrays["pages"])
         self._buckets.restore(arrays["buckets"])
-        self._stamps = np.zeros((self._used, 2), np.int64)
+        self._stamps = np.zeros((self._words.count, 2), np.int64)
         self._see()
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        shape, used = self._shape, self._words.count
+        demand_shape(shape, self._made, _AS_MADE, "the hashing")
+        least, lines = int(shape[kernels.FIRST]), self._buckets.used
+        demand(are_in(shape[[kernels.ROUND]], 0, 32), "the hashing is in a round that cannot be")
+        size = self.size - (least << int(shape[kernels.ROUND]))
+        demand(0 <= size < least << int(shape[kernels.ROUND]), _COUNTED)
+        demand(self._used == used and self.size == len(lines), _COUNTED)
+        demand(0 < shape[kernels.CHAINED] <= used, _COUNTED)
+        check_records(self._words.used, self.layout, known)
+        halves = self._words.used.view(np.int32)
+        heads, held = lines[:, kernels.HEAD], lines[:, kernels.HELD]
+        demand(are_in(heads, 0, used) and are_in(held, 0, used * self.layout.records + 1), _COUNTED)
+        leads = np.concatenate([heads, halves[:, kernels.NEXT], shape[[kernels.FREE]]])
+        demand(are_in(leads, -1, used), "a page leads to one that is not there")
+        demand((np.bincount(leads[leads >= 0]) < 2).all(), "a page is in two chains")
 
     @property
     def pages(self) -> int:
@@ -132,8 +152,8 @@ class AlhSet(Method):
 
     def _make_room(self) -> None:
         """Have room for any one change, and for more of them the more there is."""
-        self._buckets.reserve(self.buckets + ROOM)
-        longest = int(self._buckets.room[: self.buckets, kernels.HELD].max())
+        self._buckets.reserve(self.size + ROOM)
+        longest = int(self._buckets.room[: self.size, kernels.HELD].max())
         self._words.reserve(self._used + ROOM + longest // self.layout.records)
         if len(self._stamps) < len(self._words.room):
             grown = np.zeros((len(self._words.room), 2), np.int64)
@@ -210,7 +230,7 @@ class AlhSet(Method):
     def findings(self) -> Iterator[str]:
         """What is wrong with the arrays, in sentences."""
         shape, halves = self._shape, self._halves
-        chains = [self._chain(bucket) for bucket in range(self.buckets)]
+        chains = [self._chain(bucket) for bucket in range(self.size)]
         free: list[int] = []
         page = int(shape[kernels.FREE])
         while page >= 0 and len(free) <= self._used:
@@ -220,7 +240,7 @@ class AlhSet(Method):
             yield "a page is in no chain, or in two"
         if sum(map(len, chains)) != self.pages:
             yield "the pages of all chains are counted wrongly"
-        held = self._buckets.room[: self.buckets, kernels.HELD]
+        held = self._buckets.room[: self.size, kernels.HELD]
         if held.sum() != shape[kernels.TOTAL]:
             yield "the records of all buckets are counted wrongly"
         for bucket, chain in enumerate(chains):

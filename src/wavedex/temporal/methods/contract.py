@@ -16,6 +16,7 @@ import numpy.typing as npt
 from wavedex.temporal.changes import I32, I64, Bools, BucketPages, Changes, Lifespans
 from wavedex.temporal.io import Io
 from wavedex.temporal.layout import Layout
+from wavedex.temporal.soundness import Known
 
 Arrays = Mapping[str, npt.NDArray[Any]]
 
@@ -50,6 +51,15 @@ class Method(ABC):
         """Be as another was whose arrays these are.
 
         The arrays are not copied. They may be changed in place by `apply` only.
+        """
+
+    @abstractmethod
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there.
+
+        ENSURES: whatever they hold, asking leaves no array and comes to an end, also after `apply`.
+        `apply` comes to an end too, and raises IndexError or Damaged in place of leaving an array.
+        COST: no loop over pages.
         """
 
     @property

@@ -8,11 +8,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, BucketPages, Lifespans
+from wavedex.temporal.changes import I32, I64, NO_POINTER, NOW, Bools, BucketPages, Lifespans
 from wavedex.temporal.hashing.events import Events
 from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.merging import merged
 from wavedex.temporal.methods.contract import Arrays
+from wavedex.temporal.soundness import Known, are_in, demand
 
 COUNT, START, END = 0, 2, 3
 """Places in the headers of pages: how many records there are, when the first of them came, and when
@@ -28,6 +29,9 @@ class Histories(Protocol):
 
     def restore(self, arrays: Arrays) -> None:
         """Be as another was."""
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
 
     @property
     def pages(self) -> int:
@@ -80,6 +84,33 @@ def records_in(
     if layout.has_pointers:
         pointers = found[rows, first + 2 * records + at]
     return words[pages[rows], HEADER + at], starts, ends, pointers
+
+
+def check_records(
+    pages: I64, layout: Layout, known: Known, is_one: Bools | None = None, copies: bool = False
+) -> None:
+    """Raise Damaged where records of pages name times or rows that are not there.
+
+    `is_one` says which of the pages have such records: all of them without it. If there are
+    `copies`, a bit of a beginning says so, and a negative end that a record has not ended.
+    COST: looks at times, and at which places hold a record only where some are strange.
+    """
+    halves, records, versions = pages.view(np.int32), layout.records, known.versions
+    counts = halves[:, COUNT] if is_one is None else np.where(is_one, halves[:, COUNT], 0)
+    demand(are_in(counts, 0, records + 1), "a page counts records that it has no room for")
+    first = 2 * (HEADER + records)
+    starts, ends, pointers = (
+        halves[:, first + place * records : first + (place + 1) * records] for place in range(3)
+    )
+    wrong = [(starts & NOW) >= versions, (ends >= versions) & (ends != NOW)]
+    if not copies:
+        wrong += [starts < 0, ends < 0]
+    if layout.has_pointers:
+        wrong += [(pointers < NO_POINTER) | (pointers >= known.rows)]
+    if any(each.any() for each in wrong):
+        there = np.arange(records) < counts[:, None]
+        fits = not any((each & there).any() for each in wrong)
+        demand(fits, "a record names a time or a row that is not there")
 
 
 def spans_in(

@@ -2,6 +2,8 @@
 
 FT of the bucket says which page was the first at a version, and NT of each page which one followed.
 So every page that is read was in the list then (Section 4.2).
+
+Whoever made the pages may have lists go round in circles. So no more pages are read than there are.
 """
 
 from __future__ import annotations
@@ -86,7 +88,9 @@ def find(bucket: int, oid: int, version: int, words, halves, buckets, tables, si
         return NOT_ALIVE
     records = sizes[RECORDS]
     page = _first_page(buckets[bucket], tables, version, sizes, io)
-    while page >= 0:
+    left = len(words)
+    while page >= 0 and left > 0:
+        left -= 1
         io[READS] += 1
         at = _in_page(page, oid, version, words, halves, records)
         if at >= 0:
@@ -119,7 +123,9 @@ def alive_at(  # type: ignore[no-untyped-def]
         if used[i] >= len(buckets):
             continue
         page = _first_page(buckets[used[i]], tables, version, sizes, io)
-        while page >= 0:
+        left = len(words)
+        while page >= 0 and left > 0:
+            left -= 1
             io[READS] += 1
             if done + records > len(ids):
                 return -1

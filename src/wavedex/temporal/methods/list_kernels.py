@@ -17,7 +17,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.jit import kernel
+from wavedex.jit import checked_kernel
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -44,7 +44,7 @@ TABLE_ROOM_MIN = 4
 HEADER = 8
 
 
-@kernel
+@checked_kernel
 def _read(page: int, stamps: I64, io: I64) -> None:
     """Count a page as read, once for each change."""
     if stamps[page, READS] != io[SERIAL]:
@@ -52,7 +52,7 @@ def _read(page: int, stamps: I64, io: I64) -> None:
         io[READS] += 1
 
 
-@kernel
+@checked_kernel
 def _write(page: int, stamps: I64, io: I64) -> None:
     """Count a page as written, and as read, once for each change."""
     _read(page, stamps, io)
@@ -61,7 +61,7 @@ def _write(page: int, stamps: I64, io: I64) -> None:
         io[WRITES] += 1
 
 
-@kernel
+@checked_kernel
 def _open_page(bucket: int, version: int, halves: I32, tally: I64, stamps: I64, io: I64) -> int:
     """A new page of a bucket, which is in no list yet."""
     page = tally[PAGES_USED]
@@ -74,17 +74,19 @@ def _open_page(bucket: int, version: int, halves: I32, tally: I64, stamps: I64, 
     return page
 
 
-@kernel
+@checked_kernel
 def _close_page(page: int, version: int, halves: I32, stamps: I64, io: I64) -> None:
     """Say of a page that it is of no use any more."""
     halves[page, END], halves[page, ALIVE] = version, 0
     _write(page, stamps, io)
 
 
-@kernel
+@checked_kernel
 def _append(page, oid, start, pointer, entry, words, halves, sizes, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Put a record that has not ended behind those of a page."""
     at, records = halves[page, COUNT], sizes[RECORDS]
+    if at >= records:
+        raise IndexError("a page counts what is alive in it wrongly")
     first = 2 * (HEADER + records)
     words[page, HEADER + at] = oid
     halves[page, first + at] = start
@@ -96,7 +98,7 @@ def _append(page, oid, start, pointer, entry, words, halves, sizes, stamps, io) 
     _write(page, stamps, io)
 
 
-@kernel
+@checked_kernel
 def _append_copy(source, at, target, version, entry, words, halves, sizes, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Have a record go on in another page, from a version on."""
     first = 2 * (HEADER + sizes[RECORDS])
@@ -108,7 +110,7 @@ def _append_copy(source, at, target, version, entry, words, halves, sizes, stamp
     _append(target, oid, start, pointer, entry, words, halves, sizes, stamps, io)
 
 
-@kernel
+@checked_kernel
 def _copy_alive(source, target, most, version, words, halves, sizes, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Have up to `most` records that are alive go on in another page."""
     ends = 2 * (HEADER + sizes[RECORDS]) + sizes[RECORDS]
@@ -122,7 +124,7 @@ def _copy_alive(source, target, most, version, words, halves, sizes, stamps, io)
         _append_copy(source, at, target, version, -1 - end, words, halves, sizes, stamps, io)
 
 
-@kernel
+@checked_kernel
 def _end_first(page, count, version, halves, sizes, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """End as many of the records of a page that are alive: the first ones."""
     ends = 2 * (HEADER + sizes[RECORDS]) + sizes[RECORDS]
@@ -134,14 +136,14 @@ def _end_first(page, count, version, halves, sizes, stamps, io) -> None:  # type
     _write(page, stamps, io)
 
 
-@kernel
+@checked_kernel
 def _following(page: int, halves: I32, sizes: I64) -> int:
     """The page behind another in the list; -1 behind the last."""
     links = halves[page, LINKS]
     return halves[page, sizes[LINKS_AT] + 2 * links - 1] if links else -1
 
 
-@kernel
+@checked_kernel
 def _link(page, target, version, halves, sizes, stamps, io) -> bool:  # type: ignore[no-untyped-def]
     """Note in NT of a page what follows it from a version on; False where there is no room."""
     links = halves[page, LINKS]
@@ -157,7 +159,7 @@ def _link(page, target, version, halves, sizes, stamps, io) -> bool:  # type: ig
     return True
 
 
-@kernel
+@checked_kernel
 def _lead(bucket, page, version, buckets, tables, tally, sizes, io) -> None:  # type: ignore[no-untyped-def]
     """Note in FT of a bucket which page is the first from a version on."""
     line = buckets[bucket]
@@ -182,7 +184,7 @@ def _lead(bucket, page, version, buckets, tables, tally, sizes, io) -> None:  # 
     line[LINES] += 1
 
 
-@kernel
+@checked_kernel
 def _point(  # type: ignore[no-untyped-def]
     bucket, place, version, words, halves, buckets, tables, tally, sizes, stamps, io, path
 ) -> None:
@@ -204,7 +206,7 @@ def _point(  # type: ignore[no-untyped-def]
     _lead(bucket, path[0], version, buckets, tables, tally, sizes, io)
 
 
-@kernel
+@checked_kernel
 def _extend(  # type: ignore[no-untyped-def]
     bucket, place, version, words, halves, buckets, tables, tally, sizes, stamps, io, path
 ) -> None:
@@ -226,7 +228,7 @@ def _extend(  # type: ignore[no-untyped-def]
     _point(bucket, place, version, words, halves, buckets, tables, tally, sizes, stamps, io, path)
 
 
-@kernel
+@checked_kernel
 def _join(  # type: ignore[no-untyped-def]
     bucket, place, version, words, halves, buckets, tables, tally, sizes, stamps, io, path
 ) -> None:
@@ -268,7 +270,7 @@ def _join(  # type: ignore[no-untyped-def]
     _extend(bucket, place, version, words, halves, buckets, tables, tally, sizes, stamps, io, path)
 
 
-@kernel
+@checked_kernel
 def _roomy(bucket, version, halves, buckets, tables, tally, sizes, stamps, io, path) -> int:  # type: ignore[no-untyped-def]
     """The place of the first page of a list that has room. A list that has none gets a page."""
     line = buckets[bucket]
@@ -282,11 +284,13 @@ def _roomy(bucket, version, halves, buckets, tables, tally, sizes, stamps, io, p
     while halves[path[place], COUNT] == sizes[RECORDS]:
         path[place + 1] = _following(path[place], halves, sizes)
         place += 1
+        if path[place] < 0:
+            raise IndexError("the last page of a list is full")
         _read(path[place], stamps, io)
     return place
 
 
-@kernel
+@checked_kernel
 def _search(bucket, entry, halves, buckets, sizes, stamps, io, path) -> tuple[int, int]:  # type: ignore[no-untyped-def]
     """The place of the page of what is alive in a list, and its place there; -1 without any."""
     ends = 2 * (HEADER + sizes[RECORDS]) + sizes[RECORDS]
@@ -301,7 +305,7 @@ def _search(bucket, entry, halves, buckets, sizes, stamps, io, path) -> tuple[in
     return -1, -1
 
 
-@kernel
+@checked_kernel
 def apply(  # type: ignore[no-untyped-def]
     event_buckets, event_ids, event_versions, kinds, entries, pointers, start, stop,
     words, halves, buckets, tables, tally, sizes, stamps, io, path,
@@ -338,6 +342,8 @@ def apply(  # type: ignore[no-untyped-def]
             )  # fmt: skip
         else:
             place, at = _search(bucket, entry, halves, buckets, sizes, stamps, io, path)
+            if place < 0:
+                raise IndexError("an id is alive that is in no page")
             page = path[place]
             halves[page, ends + at] = version
             halves[page, ALIVE] -= 1

@@ -25,8 +25,22 @@ from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.methods import list_asking_kernels as asking
 from wavedex.temporal.methods import list_kernels as kernels
 from wavedex.temporal.methods.contract import Arrays
-from wavedex.temporal.methods.histories import bucket_pages, records_in, spans_in, tree_pages
+from wavedex.temporal.methods.histories import (
+    bucket_pages,
+    check_records,
+    records_in,
+    spans_in,
+    tree_pages,
+)
 from wavedex.temporal.shares import in_shares
+from wavedex.temporal.soundness import (
+    Known,
+    are_in,
+    demand,
+    demand_own,
+    demand_runs,
+    demand_times,
+)
 
 _NONE: I64 = np.zeros(0, np.int64)
 
@@ -79,6 +93,28 @@ class ListStore:
         self._tally[:] = self._words.count, self._tables.count, 0, 0
         self._stamps = np.zeros((self._words.count, 2), np.int64)
         self._see()
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        check_records(self._words.used, self._columns, known, copies=True)
+        halves, lines = self._words.used.view(np.int32), self._buckets.used
+        owner, count = halves[:, kernels.BUCKET], len(halves)
+        demand(are_in(owner, 0, len(lines)), "a page is that of a bucket that is not there")
+        demand_times(halves[:, kernels.START], halves[:, kernels.END], known)
+        at, most = self._sizes[[kernels.LINKS_AT, kernels.LINKS_MOST]].tolist()
+        links = halves[:, kernels.LINKS]
+        demand(are_in(links, 0, most + 1), "an array NT has more entries than room")
+        targets = halves[:, at + 1 : at + 2 * most : 2]
+        rows, places = (np.arange(most) < links[:, None]).nonzero()
+        demand_own(targets[rows, places], owner[rows], owner, "an array NT")
+        length, tables = lines[:, kernels.LENGTH], self._tables.used
+        demand(are_in(length, 0, count + 1), "a list is longer than there are pages")
+        used = np.flatnonzero(length)
+        demand_own(lines[used, kernels.FIRST], used, owner, "a bucket")
+        runs = lines[:, [kernels.TABLE, kernels.LINES, kernels.TABLE_ROOM]]
+        entries = demand_runs(runs, len(tables), "an array FT lies nowhere")
+        buckets = np.repeat(np.arange(len(lines)), lines[:, kernels.LINES])
+        demand_own(tables[entries, 1], buckets, owner, "an array FT")
 
     @property
     def data_pages(self) -> int:
@@ -164,6 +200,7 @@ class ListStore:
             )  # fmt: skip
             if count >= 0:
                 return ids[:count], pointers[:count]
+            demand(room <= self._words.room.size, "more ids are alive than pages have room for")
             self._io.counts[kernels.READS] = before
             room *= 4
 

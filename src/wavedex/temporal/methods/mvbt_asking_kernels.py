@@ -3,6 +3,9 @@
 A directory leads to the page with the greatest id, up to the id that is sought, of those pages that
 were there at a version. Whoever needs more than one leaf goes down again to the next one, to the
 right or in time. What it has read on its way before is not counted again.
+
+Whoever made the pages may have directories lead anywhere. So a page is looked at only where it is
+there and on the level where it should be, and a search goes to the right and on in time only.
 """
 
 from __future__ import annotations
@@ -56,10 +59,11 @@ def _child(page, oid, version, words, halves, sizes) -> int:  # type: ignore[no-
 
 
 @kernel
-def _page_below(page, at, halves, sizes) -> int:  # type: ignore[no-untyped-def]
-    """The page at a place in a directory."""
+def _page_below(page, at, level, halves, sizes) -> int:  # type: ignore[no-untyped-def]
+    """The page at a place in a directory; -1 where none of that level is there."""
     records = sizes[1, RECORDS]
-    return halves[page, 2 * (HEADER + records) + 2 * records + at]
+    found = halves[page, 2 * (HEADER + records) + 2 * records + at]
+    return found if 0 <= found < len(halves) and halves[found, LEVEL] == level else -1
 
 
 @kernel
@@ -94,10 +98,12 @@ def find(oid, version, io, words, halves, roots, sizes) -> int:  # type: ignore[
     page = _root_at(version, roots)
     if page < 0:
         return NOT_ALIVE
-    for _ in range(halves[page, LEVEL]):
+    for level in range(halves[page, LEVEL] - 1, -1, -1):
         io[READS] += 1
         place = _child(page, oid, version, words, halves, sizes)
-        page = _page_below(page, place, halves, sizes)
+        page = _page_below(page, place, level, halves, sizes)
+        if page < 0:
+            return NOT_ALIVE
     io[READS] += 1
     at = _record(page, oid, version, words, halves, sizes)
     if at < 0:
@@ -135,7 +141,9 @@ def _leaf_at(oid, version, path, io, words, halves, roots, sizes) -> tuple[int, 
             if _is_there(page, at, version, first, records, halves):
                 above, is_last = words[page, HEADER + at], False
                 break
-        page = _page_below(page, place, halves, sizes)
+        page = _page_below(page, place, level - 1, halves, sizes)
+        if page < 0:
+            break
     return page, above, is_last
 
 
@@ -151,7 +159,7 @@ def between(  # type: ignore[no-untyped-def]
     while True:
         page, above, is_last = _leaf_at(sought, version, path, io, words, halves, roots, sizes)
         if page < 0:
-            return 0
+            return done
         if done + records > len(ids):
             return -1
         for at in range(halves[page, COUNT]):
@@ -161,7 +169,7 @@ def between(  # type: ignore[no-untyped-def]
                 if sizes[0, POINTERS]:
                     pointers[done] = halves[page, first + 2 * records + at]
                 done += 1
-        if is_last or above > high:
+        if is_last or above > high or above <= sought:
             return done
         sought = above
 
@@ -174,6 +182,8 @@ def leaves_of(oid, leaves, io, words, halves, roots, sizes) -> int:  # type: ign
     version = roots[0, 0] if len(roots) else NOW
     while version < NOW:
         page, _, _ = _leaf_at(oid, version, path, io, words, halves, roots, sizes)
+        if page < 0 or halves[page, END] <= version:
+            break
         leaves[count] = page
         count += 1
         version = halves[page, END]
@@ -189,6 +199,8 @@ def was_alive(oid, since, until, io, words, halves, roots, sizes) -> bool:  # ty
     version = max(since, roots[0, 0]) if len(roots) else NOW
     while version <= until and version < NOW:
         page, _, _ = _leaf_at(oid, version, path, io, words, halves, roots, sizes)
+        if page < 0 or halves[page, END] <= version:
+            break
         left = halves[page, END]
         at = _after(page, oid, words, halves) - 1
         while at >= 0 and words[page, HEADER + at] == oid:

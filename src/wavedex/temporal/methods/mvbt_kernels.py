@@ -18,7 +18,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.jit import kernel
+from wavedex.jit import checked_kernel
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -39,7 +39,7 @@ LEVELS_MAX = 40
 HEADER = 8
 
 
-@kernel
+@checked_kernel
 def _after(page, oid, words, halves) -> int:  # type: ignore[no-untyped-def]
     """How many records of a page have an id up to this one."""
     before, left = 0, halves[page, COUNT]
@@ -50,7 +50,7 @@ def _after(page, oid, words, halves) -> int:  # type: ignore[no-untyped-def]
     return before + 1 if left and words[page, HEADER + before] <= oid else before
 
 
-@kernel
+@checked_kernel
 def _newest_before(page, at, halves, sizes) -> int:  # type: ignore[no-untyped-def]
     """The last place before another whose record has not ended; -1 without one."""
     records = sizes[min(halves[page, LEVEL], 1), RECORDS]
@@ -61,14 +61,14 @@ def _newest_before(page, at, halves, sizes) -> int:  # type: ignore[no-untyped-d
     return at
 
 
-@kernel
+@checked_kernel
 def _page_below(page, at, halves, sizes) -> int:  # type: ignore[no-untyped-def]
     """The page at a place in a directory."""
     records = sizes[1, RECORDS]
     return halves[page, 2 * (HEADER + records) + 2 * records + at]
 
 
-@kernel
+@checked_kernel
 def _use(page, is_new, buffer, io) -> None:  # type: ignore[no-untyped-def]
     """Have a page in the buffer, and count it as read where it must be.
 
@@ -85,7 +85,7 @@ def _use(page, is_new, buffer, io) -> None:  # type: ignore[no-untyped-def]
     buffer[0] = page
 
 
-@kernel
+@checked_kernel
 def _write(page, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Count a page as written, once for each change."""
     if stamps[page] != io[SERIAL]:
@@ -93,7 +93,7 @@ def _write(page, stamps, io) -> None:  # type: ignore[no-untyped-def]
         io[WRITES] += 1
 
 
-@kernel
+@checked_kernel
 def _shift(page, at, by, words, halves, sizes) -> None:  # type: ignore[no-untyped-def]
     """Move the records of a page from a place on by one, up or down."""
     line = sizes[min(halves[page, LEVEL], 1)]
@@ -116,7 +116,7 @@ def _shift(page, at, by, words, halves, sizes) -> None:  # type: ignore[no-untyp
                 values[i - 1] = values[i]
 
 
-@kernel
+@checked_kernel
 def _set(page, at, oid, start, pointer, words, halves, sizes) -> None:  # type: ignore[no-untyped-def]
     """Put a record that has not ended into a place of a page."""
     line = sizes[min(halves[page, LEVEL], 1)]
@@ -129,7 +129,7 @@ def _set(page, at, oid, start, pointer, words, halves, sizes) -> None:  # type: 
         halves[page, first + 2 * records + at] = pointer
 
 
-@kernel
+@checked_kernel
 def _insert(page, oid, start, pointer, words, halves, sizes) -> None:  # type: ignore[no-untyped-def]
     """Put a record among those of a page, behind those of its id."""
     at = _after(page, oid, words, halves)
@@ -139,7 +139,7 @@ def _insert(page, oid, start, pointer, words, halves, sizes) -> None:  # type: i
     halves[page, ALIVE] += 1
 
 
-@kernel
+@checked_kernel
 def _end(page, at, version, words, halves, sizes) -> None:  # type: ignore[no-untyped-def]
     """End a record at a version. One that began at it goes."""
     records = sizes[min(halves[page, LEVEL], 1), RECORDS]
@@ -152,7 +152,7 @@ def _end(page, at, version, words, halves, sizes) -> None:  # type: ignore[no-un
     halves[page, COUNT] -= 1
 
 
-@kernel
+@checked_kernel
 def _open_page(level, version, halves, free, tally, stamps, buffer, io) -> int:  # type: ignore[no-untyped-def]
     """A new page without records."""
     if tally[FREE] > 0:
@@ -169,7 +169,7 @@ def _open_page(level, version, halves, free, tally, stamps, buffer, io) -> int: 
     return page
 
 
-@kernel
+@checked_kernel
 def _leave(page, version, halves, free, tally, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Leave a page as it is from a version on. One that began at it is free."""
     halves[page, END] = version
@@ -179,7 +179,7 @@ def _leave(page, version, halves, free, tally, stamps, io) -> None:  # type: ign
     _write(page, stamps, io)
 
 
-@kernel
+@checked_kernel
 def _set_root(version, page, roots, tally) -> None:  # type: ignore[no-untyped-def]
     """Note in root* that a page is the root from a version on."""
     if tally[ROOTS] == 0 or roots[tally[ROOTS] - 1, 0] < version:
@@ -187,7 +187,7 @@ def _set_root(version, page, roots, tally) -> None:  # type: ignore[no-untyped-d
     roots[tally[ROOTS] - 1, 0], roots[tally[ROOTS] - 1, 1] = version, page
 
 
-@kernel
+@checked_kernel
 def _gather(page, count, words, halves, sizes, scratch) -> int:  # type: ignore[no-untyped-def]
     """Put what is alive in a page behind what was gathered; how much that is then."""
     line = sizes[min(halves[page, LEVEL], 1)]
@@ -203,7 +203,7 @@ def _gather(page, count, words, halves, sizes, scratch) -> int:  # type: ignore[
     return count
 
 
-@kernel
+@checked_kernel
 def _gather_new(oid, version, pointer, count, scratch) -> None:  # type: ignore[no-untyped-def]
     """Put a new record among what was gathered."""
     at = count
@@ -213,7 +213,7 @@ def _gather_new(oid, version, pointer, count, scratch) -> None:  # type: ignore[
     scratch[0, at], scratch[1, at], scratch[2, at] = oid, version, pointer
 
 
-@kernel
+@checked_kernel
 def _neighbour(page, at, halves, sizes) -> int:  # type: ignore[no-untyped-def]
     """The place in a directory of the next page that is there now, or else of the one before."""
     ends = 2 * (HEADER + sizes[1, RECORDS]) + sizes[1, RECORDS]
@@ -223,7 +223,7 @@ def _neighbour(page, at, halves, sizes) -> int:  # type: ignore[no-untyped-def]
     return _newest_before(page, at, halves, sizes)
 
 
-@kernel
+@checked_kernel
 def _rewrite(  # type: ignore[no-untyped-def]
     level, top, version, new, news, path, places,
     words, halves, free, tally, sizes, stamps, buffer, io, scratch,
@@ -243,6 +243,8 @@ def _rewrite(  # type: ignore[no-untyped-def]
         if halves[page, ALIVE] + news < line[LEAST] + line[SPARE]:
             other = _neighbour(parent, place, halves, sizes)
             second = _page_below(parent, other, halves, sizes)
+            if other < 0 or second < 0 or halves[second, LEVEL] != level:
+                raise IndexError("a directory does not lead to two pages below it")
             _use(second, False, buffer, io)
             if other < place:
                 first, second = second, first
@@ -259,6 +261,8 @@ def _rewrite(  # type: ignore[no-untyped-def]
         _gather_new(new[i, 0], version, new[i, 1], count + i, scratch)
     count += news
     parts = 2 if count > line[RECORDS] - line[SPARE] else 1
+    if count > parts * line[RECORDS]:
+        raise IndexError("two pages have more records than two can have")
     begun = 0
     for part in range(parts):
         stop = (count + 1) // 2 if part + 1 < parts else count
@@ -271,7 +275,7 @@ def _rewrite(  # type: ignore[no-untyped-def]
     return parts
 
 
-@kernel
+@checked_kernel
 def _change(  # type: ignore[no-untyped-def]
     oid, version, sign, pointer, new, path, places,
     words, halves, roots, free, tally, sizes, stamps, buffer, io, scratch,
@@ -285,6 +289,8 @@ def _change(  # type: ignore[no-untyped-def]
         after = _after(page, oid, words, halves)
         places[level] = _newest_before(page, after, halves, sizes)
         page = _page_below(page, places[level], halves, sizes)
+        if places[level] < 0 or page < 0 or halves[page, LEVEL] != level:
+            raise IndexError("a directory does not lead to a page below it")
         path[level] = page
         _use(page, False, buffer, io)
     news = 0
@@ -294,6 +300,8 @@ def _change(  # type: ignore[no-untyped-def]
     else:
         # It is alive, so it is the last of those of its id.
         at = _after(page, oid, words, halves) - 1
+        if at < 0 or words[page, HEADER + at] != oid:
+            raise IndexError("an id is alive that is in no page")
         _end(page, at, version, words, halves, sizes)
     for level in range(top + 1):
         page = path[level]
@@ -314,13 +322,15 @@ def _change(  # type: ignore[no-untyped-def]
         )  # fmt: skip
     page = new[0, 1]
     if news == 2:
+        if top + 1 == LEVELS_MAX:
+            raise IndexError("a tree has more levels than any can have")
         page = _open_page(top + 1, version, halves, free, tally, stamps, buffer, io)
         for i in range(news):
             _insert(page, new[i, 0], version, new[i, 1], words, halves, sizes)
     _set_root(version, page, roots, tally)
 
 
-@kernel
+@checked_kernel
 def apply(  # type: ignore[no-untyped-def]
     ids, versions, signs, pointers, start, stop,
     words, halves, roots, free, tally, sizes, stamps, buffer, io, scratch,

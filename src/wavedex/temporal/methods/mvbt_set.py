@@ -26,8 +26,10 @@ from wavedex.temporal.merging import merged
 from wavedex.temporal.methods import mvbt_asking_kernels as asking
 from wavedex.temporal.methods import mvbt_kernels as kernels
 from wavedex.temporal.methods.contract import Arrays, Method
+from wavedex.temporal.methods.histories import check_records
 from wavedex.temporal.methods.mvbt_findings import tree_findings
 from wavedex.temporal.shares import in_shares
+from wavedex.temporal.soundness import Known, are_in, demand, demand_times
 
 RECORDS_MIN = 3
 """A page of fewer records could not be parted into two of which each can lose one."""
@@ -113,6 +115,21 @@ class Mvbt(Method):
         self._buffer[:] = -1
         self._see()
 
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        count, roots, free = self._words.count, self._roots.used, self._free.used
+        headers = self._words.used.view(np.int32)[:, : 2 * HEADER]
+        level = headers[:, kernels.LEVEL]
+        demand(are_in(level, 0, kernels.LEVELS_MAX), "a page is on a level that no tree has")
+        counts = headers[level > 0, kernels.COUNT]
+        most = int(self._sizes[1, kernels.RECORDS])
+        demand(are_in(counts, 0, most + 1), "a page counts records that it has no room for")
+        check_records(self._words.used, self.layout, known, is_one=level == 0)
+        demand_times(headers[:, kernels.START], headers[:, kernels.END], known)
+        demand(are_in(roots[:, 1], 0, count), "root* leads to a page that is not there")
+        demand((roots[1:, 0] > roots[:-1, 0]).all(), "root* is not in order")
+        demand(are_in(free, 0, count) and len(np.unique(free)) == len(free), "no page is so free")
+
     @property
     def pages(self) -> int:
         """Leaves and directories."""
@@ -180,6 +197,7 @@ class Mvbt(Method):
             count = asking.between(low, high, version, ids, pointers, self.io.counts, *self._tree)
             if count >= 0:
                 return ids[:count], pointers[:count]
+            demand(room <= self._words.room.size, "more ids are alive than pages have room for")
             self.io.counts[asking.READS] = before
             room *= 4
 

@@ -21,6 +21,7 @@ from wavedex.temporal.layout import Layout
 from wavedex.temporal.methods import persistent_kernels as kernels
 from wavedex.temporal.methods.contract import Arrays, Method
 from wavedex.temporal.methods.histories import Histories
+from wavedex.temporal.soundness import Known
 
 ORDERED_MIN = 4_096
 """So many questions are put in the order of their buckets, whose pages are then at hand."""
@@ -54,6 +55,11 @@ class Persistent(Method):
         """Be as another was."""
         self.hashing.restore(arrays)
         self.store.restore(arrays)
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        self.hashing.check(known)
+        self.store.check(known)
 
     @property
     def pages(self) -> int:

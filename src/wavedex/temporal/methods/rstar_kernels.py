@@ -20,7 +20,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.jit import kernel
+from wavedex.jit import checked_kernel
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -73,7 +73,7 @@ class Tree(NamedTuple):
 # -- pages and what they hold -----------------------------------------------------------------
 
 
-@kernel
+@checked_kernel
 def _load(tree: Tree, level: int, page: int, at: int, entry: I64) -> None:
     """Copy an entry of a page."""
     columns = tree.columns[min(level, 1)]
@@ -83,7 +83,7 @@ def _load(tree: Tree, level: int, page: int, at: int, entry: I64) -> None:
         entry[i] = tree.halves[page, columns[i] + at] if columns[i] >= 0 else -1
 
 
-@kernel
+@checked_kernel
 def _store(tree: Tree, level: int, page: int, at: int, entry: I64) -> None:
     """Put an entry into a page."""
     columns = tree.columns[min(level, 1)]
@@ -94,7 +94,7 @@ def _store(tree: Tree, level: int, page: int, at: int, entry: I64) -> None:
             tree.halves[page, columns[i] + at] = entry[i]
 
 
-@kernel
+@checked_kernel
 def _take_out(tree: Tree, level: int, page: int, at: int, entry: I64) -> None:
     """Remove an entry from a page. The last one takes its place."""
     tree.halves[page, COUNT] -= 1
@@ -102,7 +102,7 @@ def _take_out(tree: Tree, level: int, page: int, at: int, entry: I64) -> None:
     _store(tree, level, page, at, entry)
 
 
-@kernel
+@checked_kernel
 def _surround(tree: Tree, level: int, page: int, entry: I64) -> None:
     """Make the entry that leads to a page."""
     last = len(entry) - 1
@@ -115,7 +115,7 @@ def _surround(tree: Tree, level: int, page: int, entry: I64) -> None:
     entry[last] = page
 
 
-@kernel
+@checked_kernel
 def _touch(tree: Tree, level: int, page: int, writes: bool, is_new: bool) -> None:
     """Have a page at hand: count it as read if it was not, and as written when it makes room."""
     if level == tree.state[HEIGHT] - 1:
@@ -133,7 +133,7 @@ def _touch(tree: Tree, level: int, page: int, writes: bool, is_new: bool) -> Non
     buffer[0, 0], buffer[0, 1] = page, 1 if writes else changed
 
 
-@kernel
+@checked_kernel
 def _open_page(tree: Tree) -> int:
     """An empty page. REQUIRES: there is room."""
     page = tree.state[FREE]
@@ -146,7 +146,7 @@ def _open_page(tree: Tree) -> int:
     return page
 
 
-@kernel
+@checked_kernel
 def _free_page(tree: Tree, page: int) -> None:
     tree.halves[page, COUNT], tree.halves[page, NEXT_FREE] = 0, tree.state[FREE]
     tree.state[FREE] = page
@@ -155,7 +155,7 @@ def _free_page(tree: Tree, page: int) -> None:
             tree.buffer[at, 0], tree.buffer[at, 1] = -1, 0
 
 
-@kernel
+@checked_kernel
 def _push(tree: Tree, entry: I64, level: int) -> None:
     """Have an entry inserted, before those that are pending."""
     line = tree.pending[tree.working[PENDING]]
@@ -167,14 +167,14 @@ def _push(tree: Tree, entry: I64, level: int) -> None:
 # -- where an entry belongs -------------------------------------------------------------------
 
 
-@kernel
+@checked_kernel
 def _shape(entry: I64, latest: int, shape: F64) -> None:
     """The box of an entry, to be compared."""
     for i in range(len(shape)):
         shape[i] = entry[i] if i < 2 or entry[i] < NOW else latest
 
 
-@kernel
+@checked_kernel
 def _area(one: F64, other: F64) -> float:
     """The area of the box around two."""
     area = 1.0
@@ -183,7 +183,7 @@ def _area(one: F64, other: F64) -> float:
     return area
 
 
-@kernel
+@checked_kernel
 def _more_overlap(shapes: F64, at: int, new: F64) -> float:
     """How much more a box overlaps the others once it surrounds a new one too."""
     one, more = shapes[at], 0.0
@@ -200,7 +200,7 @@ def _more_overlap(shapes: F64, at: int, new: F64) -> float:
     return more
 
 
-@kernel
+@checked_kernel
 def _choose(tree: Tree, level: int, page: int, entry: I64) -> int:
     """The place in a directory page of the entry below which a new one goes (ChooseSubtree).
 
@@ -230,7 +230,7 @@ def _choose(tree: Tree, level: int, page: int, entry: I64) -> int:
 # -- insertion --------------------------------------------------------------------------------
 
 
-@kernel
+@checked_kernel
 def _tighten(tree: Tree, level: int) -> None:
     """Let the entries above a page that was changed be the boxes around what is below them."""
     new, old = np.empty_like(tree.entries[0]), np.empty_like(tree.entries[0])
@@ -244,7 +244,7 @@ def _tighten(tree: Tree, level: int) -> None:
         _touch(tree, above, parent, True, False)
 
 
-@kernel
+@checked_kernel
 def _add(tree: Tree, level: int, entry: I64) -> None:
     """Add an entry to the page of a level of the path; note where it has too many."""
     page = tree.path[level, 0]
@@ -263,7 +263,7 @@ def _add(tree: Tree, level: int, entry: I64) -> None:
     tree.working[OVERFULL], tree.working[LEVEL] = count + 1, level
 
 
-@kernel
+@checked_kernel
 def _insert(tree: Tree) -> None:
     """Insert the entry that is pending next."""
     tree.working[PENDING] -= 1
@@ -282,7 +282,7 @@ def _insert(tree: Tree) -> None:
     _add(tree, level, entry)
 
 
-@kernel
+@checked_kernel
 def _fill(tree: Tree, level: int, page: int, start: int, stop: int) -> None:
     """Have a page hold some of the entries that are too many, as they were arranged."""
     for i in range(start, stop):
@@ -290,7 +290,7 @@ def _fill(tree: Tree, level: int, page: int, start: int, stop: int) -> None:
     tree.halves[page, COUNT] = stop - start
 
 
-@kernel
+@checked_kernel
 def _divide(tree: Tree) -> None:
     """Leave some of too many entries in their page, and put the others elsewhere."""
     count, level, cut = tree.working[OVERFULL], tree.working[LEVEL], tree.working[CUT]
@@ -321,7 +321,7 @@ def _divide(tree: Tree) -> None:
 # -- removal ----------------------------------------------------------------------------------
 
 
-@kernel
+@checked_kernel
 def _locate(tree: Tree, oid: int, entry: I64) -> bool:
     """Find the record of an id that is alive: the path leads to it. Whether it is there."""
     level = tree.state[HEIGHT] - 1
@@ -345,7 +345,7 @@ def _locate(tree: Tree, oid: int, entry: I64) -> bool:
     return False
 
 
-@kernel
+@checked_kernel
 def _remove(tree: Tree, oid: int, version: int) -> bool:
     """Take the record of an id that is alive out, to insert one that has ended. Whether it was.
 
@@ -376,7 +376,7 @@ def _remove(tree: Tree, oid: int, version: int) -> bool:
     return True
 
 
-@kernel
+@checked_kernel
 def _shrink(tree: Tree) -> None:
     """Let a root that leads to one page only give way to that."""
     entry = np.empty_like(tree.entries[0])
@@ -387,7 +387,7 @@ def _shrink(tree: Tree) -> None:
         tree.state[HEIGHT] -= 1
 
 
-@kernel
+@checked_kernel
 def _begin(tree: Tree, oid: int, version: int, sign: int, pointer: int) -> bool:
     """Begin a change: put what is to be inserted on the stack. Whether it is possible."""
     tree.working[AGAIN] = 0
@@ -404,7 +404,7 @@ def _begin(tree: Tree, oid: int, version: int, sign: int, pointer: int) -> bool:
     return True
 
 
-@kernel
+@checked_kernel
 def apply(tree: Tree, ids: I64, versions: I32, signs: I8, pointers: I32, start: int) -> int:
     """Take changes in from `start` on. The first that was not begun; -1 if one is not possible.
 

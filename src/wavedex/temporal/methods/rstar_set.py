@@ -25,11 +25,18 @@ from wavedex.temporal.methods import rstar_asking_kernels as asking
 from wavedex.temporal.methods import rstar_kernels as kernels
 from wavedex.temporal.methods import rstar_shape_kernels as shapes
 from wavedex.temporal.methods.contract import Arrays, Method
+from wavedex.temporal.methods.histories import check_records
+from wavedex.temporal.soundness import Known, are_in, demand, demand_shape
 
 EVER = (-(2**31), NOW)
 """All versions."""
 ALL = (-(2**63), 2**63 - 1)
 """All ids."""
+_NO_TREE = "a page is not in the tree and among the free ones once in all"
+HEIGHT_MAX = 60
+"""More levels than a tree can have."""
+BUFFER_MAX = 1_000
+"""A larger buffer would take longer to look through than a page to read."""
 FANOUT_MIN = 2
 """A directory page of fewer entries could not be split."""
 
@@ -56,8 +63,10 @@ class RStarSettings:
                 f"again={self.again!r} is no part of a page that it can do without. Give a number "
                 "from 0 to 0.5, such as 0.3."
             )
-        if self.buffer < 1 or self.buffer != int(self.buffer):
-            raise BadDefinition(f"buffer={self.buffer!r} is no number of pages. Give 1 or more.")
+        if not 1 <= self.buffer <= BUFFER_MAX or self.buffer != int(self.buffer):
+            raise BadDefinition(
+                f"buffer={self.buffer!r} is no number of pages. Give 1 to {BUFFER_MAX:,}."
+            )
 
 
 @dataclass(frozen=True)
@@ -144,6 +153,31 @@ class RStarTree(Method):
         self._state = np.array(arrays["tree"])
         self._buffer[:] = -1, 0
 
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there.
+
+        Each page is in the tree, or among the free ones, once. So a search comes to an end.
+        """
+        demand_shape(self._state, np.zeros(5, np.int64), [], "the tree")
+        root, height, _, used, free = self._state.tolist()
+        halves, pages = self._halves, np.array([root])
+        demand(used == len(halves) and 1 <= height <= HEIGHT_MAX, _NO_TREE)
+        demand(0 <= root < used and -1 <= free < used, _NO_TREE)
+        seen = np.bincount(self._free(), minlength=used)
+        for level in range(height - 1, -1, -1):
+            seen += np.bincount(pages, minlength=used)
+            counts = halves[pages, kernels.COUNT]
+            demand(are_in(counts, 0, int(self._sizes[min(level, 1), 0]) + 1), _NO_TREE)
+            if level:
+                rows, places = (np.arange(counts.max(initial=0)) < counts[:, None]).nonzero()
+                pages = halves[pages[rows], self._columns[1, -1] + places].astype(np.int64)
+                demand(are_in(pages, 0, used), _NO_TREE)
+                demand(len(pages) <= used, _NO_TREE)
+        demand((seen == 1).all(), _NO_TREE)
+        is_leaf = np.zeros(used, np.bool_)
+        is_leaf[pages] = True
+        check_records(self._words.used, self.layout, known, is_leaf)
+
     @property
     def _halves(self) -> I32:
         return self._words.room.view(np.int32)
@@ -174,7 +208,7 @@ class RStarTree(Method):
             done = kernels.apply(
                 tree, changes.ids, changes.versions, changes.signs, changes.pointers, done
             )
-            assert done >= 0, "an id was removed whose record is not in the tree"
+            demand(done >= 0, "an id is alive whose record is not in the tree")
 
     def _tree(self) -> kernels.Tree:
         """The tree, with room for a step at least, and for more of them the more there is."""

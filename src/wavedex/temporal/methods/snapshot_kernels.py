@@ -24,7 +24,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from wavedex.jit import kernel
+from wavedex.jit import checked_kernel
 
 I64 = npt.NDArray[np.int64]
 I32 = npt.NDArray[np.int32]
@@ -54,7 +54,7 @@ TREE_ROOM_MIN = 4
 HEADER = 8
 
 
-@kernel
+@checked_kernel
 def _rank(oid: int) -> int:
     """Where an id belongs in a page that is in order: from 0 to 2**31 - 1, spread evenly."""
     low, high = oid & 0x7FFFFFFF, (oid >> 31) & 0x7FFFFFFF
@@ -63,7 +63,7 @@ def _rank(oid: int) -> int:
     return ((found ^ (found >> 30)) ^ (oid >> 62)) & 0x7FFFFFFF
 
 
-@kernel
+@checked_kernel
 def _put_in_order(page: int, words: I64, halves: I32, sizes: I64) -> None:
     """Order the records of a page by the ranks of their ids, and those of an id by beginning."""
     records, count = sizes[RECORDS], halves[page, COUNT]
@@ -82,7 +82,7 @@ def _put_in_order(page: int, words: I64, halves: I32, sizes: I64) -> None:
             halves[page, begin + at] = values[order[at]]
 
 
-@kernel
+@checked_kernel
 def _touch(page: int, is_new: bool, stamps: I64, io: I64) -> None:
     """Count a page as written, and as read unless it is new, once for each change."""
     serial = io[SERIAL]
@@ -93,7 +93,7 @@ def _touch(page: int, is_new: bool, stamps: I64, io: I64) -> None:
             io[READS] += 1
 
 
-@kernel
+@checked_kernel
 def _index_page(bucket, page, version, buckets, trees, tally, sizes, io) -> None:  # type: ignore[no-untyped-def]
     """Put an acceptor page into the time-tree of its bucket."""
     line = buckets[bucket]
@@ -112,7 +112,7 @@ def _index_page(bucket, page, version, buckets, trees, tally, sizes, io) -> None
     line[ENTRIES] += 1
 
 
-@kernel
+@checked_kernel
 def _open_page(bucket, version, halves, buckets, trees, tally, sizes, stamps, io, pending) -> int:  # type: ignore[no-untyped-def]
     """Give a bucket a new acceptor page. The old one is to leave the list if it is of no use."""
     old, page = buckets[bucket, ACCEPTOR], tally[PAGES_USED]
@@ -136,7 +136,7 @@ def _open_page(bucket, version, halves, buckets, trees, tally, sizes, stamps, io
     return page
 
 
-@kernel
+@checked_kernel
 def _append(  # type: ignore[no-untyped-def]
     bucket, oid, start, pointer, entry, version,
     words, halves, buckets, trees, places, tally, sizes, stamps, io, pending,
@@ -161,11 +161,13 @@ def _append(  # type: ignore[no-untyped-def]
     _touch(page, False, stamps, io)
 
 
-@kernel
+@checked_kernel
 def _leave_list(page, version, halves, buckets, stamps, io) -> None:  # type: ignore[no-untyped-def]
     """Take a page out of the list of useful pages: it becomes a child of its left neighbour."""
     header = halves[page]
     left, right = header[LEFT], header[RIGHT]
+    if header[END] != NOW or right < 0:
+        raise IndexError("a page is to leave a list that it is not in")
     header[END] = version
     header[PARENT] = left
     if left >= 0:
@@ -182,7 +184,7 @@ def _leave_list(page, version, halves, buckets, stamps, io) -> None:  # type: ig
     _touch(page, False, stamps, io)
 
 
-@kernel
+@checked_kernel
 def _retire(  # type: ignore[no-untyped-def]
     version, words, halves, buckets, trees, places, tally, sizes, stamps, io, pending,
 ) -> None:  # fmt: skip
@@ -213,7 +215,7 @@ def _retire(  # type: ignore[no-untyped-def]
         _put_in_order(page, words, halves, sizes)
 
 
-@kernel
+@checked_kernel
 def apply(  # type: ignore[no-untyped-def]
     event_buckets, event_ids, event_versions, kinds, entries, pointers, start, stop,
     words, halves, buckets, trees, places, tally, sizes, stamps, io, pending,

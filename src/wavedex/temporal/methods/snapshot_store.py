@@ -24,8 +24,15 @@ from wavedex.temporal.io import Io
 from wavedex.temporal.layout import HEADER, Layout
 from wavedex.temporal.methods import asking_kernels as asking
 from wavedex.temporal.methods import snapshot_kernels as kernels
-from wavedex.temporal.methods.histories import bucket_pages, spans_in, tree_pages
+from wavedex.temporal.methods.histories import (
+    bucket_pages,
+    check_records,
+    spans_in,
+    tree_pages,
+)
+from wavedex.temporal.methods.snapshot_checks import check_forest, check_trees
 from wavedex.temporal.shares import in_shares
+from wavedex.temporal.soundness import Known, are_in, demand
 
 NOT_ALIVE = -2
 
@@ -78,6 +85,15 @@ class SnapshotStore:
         self._tally[:] = self._words.count, self._trees.count, 0
         self._stamps = np.zeros(self._words.count, np.int64)
         self._see()
+
+    def check(self, known: Known) -> None:
+        """Raise Damaged where arrays that were restored lead to what is not there."""
+        check_records(self._words.used, self._layout, known, copies=True)
+        check_forest(self._words.used.view(np.int32), self._buckets.used, known)
+        check_trees(self._words.used.view(np.int32), self._buckets.used, self._trees.used)
+        page, at = self._places.used.T
+        fits = are_in(page, 0, self._words.count) and are_in(at, 0, self._layout.records)
+        demand(fits, "an id that is alive is said to be where no page is")
 
     @property
     def _pages_used(self) -> int:
@@ -161,6 +177,7 @@ class SnapshotStore:
             )  # fmt: skip
             if count >= 0:
                 return ids[:count], pointers[:count]
+            demand(room <= self._words.room.size, "more ids are alive than pages have room for")
             self._io.counts[kernels.READS] = before
             room *= 4
 
