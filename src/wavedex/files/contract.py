@@ -296,6 +296,15 @@ class AnyFiles(ABC):
         raise needs_local_disk(self.root)
 
 
+def is_there(files: AnyFiles, name: str) -> bool:
+    """Whether a file is there, where perhaps not even its folder or its bucket is."""
+    try:
+        files.read(name)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
+    return True
+
+
 class LinkingFiles(AnyFiles):
     """Files that can get another name, which is how one appears all at once."""
 

@@ -76,7 +76,7 @@ class Held(Readable, Generic[D]):
         self._writer: Writer[D] = self.writer_kind(files, definition, surroundings)
         self._cached: tuple[Hashable | None, Snapshot] | None = None
         self._history = History(files, self.changes_kind, surroundings)
-        self._writer.before_clearing = self._keep_up
+        self._writer.before_clearing = self._history.keep_up
         self._migrated: tuple[Mapping[str, Any], D] = ({}, definition)
 
     create: ClassVar[Callable[..., Any]]
@@ -229,10 +229,6 @@ class Held(Readable, Generic[D]):
         self, key: Any, time: Any, columns: Sequence[str] | None, others: Sequence[Any]
     ) -> pa.Table:
         return rows_as_of(self, key, time, columns, others)
-
-    def _keep_up(self, definition: D, manifest: Manifest) -> None:
-        if definition.history:
-            self._history.keep_up(definition, manifest)
 
     def snapshot(self, commit: int | None = None) -> Snapshot:
         """The window as the newest commit has it, or an earlier one. It does not change while held.
@@ -427,9 +423,9 @@ class Held(Readable, Generic[D]):
 
         def erase() -> Erased:
             erased = erasing.erase(self._writer, self._files, asked)
-            with self._writer.writing() as manifest:
-                if self._writer.definition.history:
-                    self._history.keep_up(self._writer.definition, manifest)
+            if self._writer.definition.history:
+                with self._writer.writing():
+                    self._history.keep_up(self._writer.definition)
                     self._history.erase(self._writer.definition, asked)
             return erased
 

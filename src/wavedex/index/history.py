@@ -53,14 +53,15 @@ class History:
 
     # -- feeding ------------------------------------------------------------------------------
 
-    def keep_up(self, definition: Definition, manifest: Manifest) -> None:
-        """Feed the set up to a commit. REQUIRES: the writer's lock is held.
+    def keep_up(self, definition: Definition) -> None:
+        """Feed the set up to the newest commit, if one is kept. REQUIRES: the lock is held.
 
         Raises CommitGone where commits that it was not fed with are gone.
         """
-        found = self._newest(definition)
-        if self._feed(found, definition, manifest.commit):
-            found.commit()
+        if definition.history:
+            found = self._newest(definition)
+            if self._feed(found, definition, Log(self._files).latest().commit):
+                found.commit()
 
     def erase(self, definition: Definition, keys: Any) -> int:
         """Erase keys, as if they had never been there. How many lifespans went."""
@@ -89,7 +90,7 @@ class History:
                 "beside that."
             )
         try:
-            self.keep_up(writer.definition, manifest)
+            self.keep_up(writer.definition)
         except CommitGone:
             self._go_on(writer.definition, manifest)
 

@@ -26,7 +26,7 @@ from wavedex.errors import (
     WavedexError,
 )
 from wavedex.files import names
-from wavedex.files.contract import AnyFiles, FileRef, Output
+from wavedex.files.contract import AnyFiles, FileRef, Output, is_there
 from wavedex.files.names import DATA, LOCK, LOG, SET
 from wavedex.log.outside import Outside
 from wavedex.rows.arrays import own_view, read_arrays, read_batch, write_arrays, write_batch
@@ -109,7 +109,7 @@ class SetFolder:
         try:
             content = files.read(SET)
         except (FileNotFoundError, NotADirectoryError):
-            if files.exists(names.DEFINITION):
+            if is_there(files, names.DEFINITION):
                 raise NotAnIndex(
                     f"{path} is an index, and no set over time: open it with wavedex.open, and ask "
                     "its history, if it keeps one."

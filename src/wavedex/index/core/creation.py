@@ -24,7 +24,7 @@ from wavedex.errors import (
     SchemaMismatch,
 )
 from wavedex.files import names
-from wavedex.files.contract import AnyFiles
+from wavedex.files.contract import AnyFiles, is_there
 from wavedex.files.names import DATA, DEFINITION, LOCK, LOG, SET
 from wavedex.files.spread import SpreadFiles
 from wavedex.index.core.definition import Definition, read_definition
@@ -146,7 +146,7 @@ def open_at(
     try:
         content = files.read(DEFINITION)
     except (FileNotFoundError, NotADirectoryError):
-        if files.exists(SET):
+        if is_there(files, SET):
             raise NotAnIndex(
                 f"{path} is a set over time, and no index. Open it with TemporalSet.open of "
                 "wavedex.temporal, or ask it with `wavedex temporal`."

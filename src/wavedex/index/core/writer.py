@@ -81,8 +81,8 @@ class Writer(Generic[D]):
         self._log = Log(files)
         self._commit = -1
         self.ahead = WorkAhead(self._finish_alone)
-        self.before_clearing: Callable[[D, Manifest], None] = lambda *_: None
-        """Called with the newest commit before older ones go, which it may read once more."""
+        self.before_clearing: Callable[[D], None] = lambda _: None
+        """Called before commits go, which it may read once more. It knows nothing of the index."""
         self.use(created)
 
     def use(self, definition: D) -> None:
@@ -412,7 +412,7 @@ class Writer(Generic[D]):
         whole: bool = True,
     ) -> list[str]:
         """Vacuum the log, as `Journal.vacuum` does, but for what followers have not read."""
-        self.before_clearing(self.definition, self._log.latest())
+        self.before_clearing(self.definition)
         followed = Followed(self.definition.keep_followed, self._surroundings.now())
         return self._log.vacuum(keep, since, now_s, whole, followed)
 
