@@ -55,7 +55,7 @@ def test_sets_that_hold_anything_are_refused_or_answer(part):
     assert 0.2 * count < tried(part * count, count) < 0.95 * count
 
 
-@pytest.mark.slow
+@pytest.mark.nightly
 def test_many_sets_that_hold_anything_are_refused_or_answer():
     count = 30 * len(kinds())
     assert 0.2 * count < tried(1_000_000, count) < 0.95 * count
